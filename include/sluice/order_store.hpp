@@ -98,8 +98,9 @@ class OrderStore {
   /// can never fit. Takes none that were read from the store in another epoch than the present one.
   virtual InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
                               std::int64_t epoch = 0) = 0;
-  /// Begins a new epoch, which it returns: from now on no order is inserted that was read before.
-  virtual std::int64_t begin_epoch(const std::string& sale) = 0;
+  /// Begins a new epoch above `above`, and returns it: from now on no order is inserted that was
+  /// read before.
+  virtual std::int64_t begin_epoch(const std::string& sale, std::int64_t above = 0) = 0;
 
   /// Up to `most` orders with an id above `after`, ids rising.
   virtual std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
@@ -107,6 +108,10 @@ class OrderStore {
   /// The orders with these ids, in no order; those that are not there are left out.
   virtual std::vector<SaleOrder> find(const std::string& sale,
                                       std::span<const std::int64_t> ids) = 0;
+  /// For each of the orders, whether it can never get in as another one has its id, its number or
+  /// its place (buyer, n).
+  virtual std::vector<bool> are_taken(const std::string& sale,
+                                      std::span<const SaleOrder> orders) = 0;
   /// Of those of the buyers that have orders, in no order.
   virtual std::vector<BuyerTotals> totals(const std::string& sale,
                                           std::span<const BuyerId> buyers) = 0;
@@ -119,6 +124,9 @@ class OrderStore {
   /// the first value of each.
   using Fields = std::vector<std::pair<std::string, std::string>>;
   virtual void keep_definition(const std::string& sale, const Fields& fields) = 0;
+  /// Another value of one of them.
+  virtual void change_definition(const std::string& sale, const std::string& field,
+                                 const std::string& value) = 0;
   /// Empty: the database has none, or does not know the sale.
   virtual Fields definition(const std::string& sale) = 0;
   /// How many buyers have more than `limit` orders in the database that did not end.
@@ -159,7 +167,15 @@ class OrderStore {
   virtual std::optional<StockChange> pending_stock_change(const std::string& sale) = 0;
   /// Ends a pending change; `applied` is false where the store refused it.
   virtual void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) = 0;
+  /// The number of the last change, pending or not; 0: there is none.
+  virtual std::int64_t last_stock_change(const std::string& sale) = 0;
+  /// Notes that the change `seq` has led to `stock` units, where the database has lost it and,
+  /// maybe, some before it; a pending one is refused. Throws Error{database} where more are sold.
+  virtual void note_stock_change(const std::string& sale, std::int64_t seq, std::int64_t stock) = 0;
 
+  /// Which database this is, wherever it lies and whatever opens it: a random word that it got when
+  /// it was made. A copy has the same.
+  virtual std::string identity() = 0;
   /// For messages: where it is, without a password.
   virtual std::string describe() const = 0;
 };

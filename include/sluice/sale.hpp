@@ -184,7 +184,14 @@ class Sale {
   /// also where it is over: an archived sale stays `closed` for ever. Throws Error: bad_argument (a
   /// field out of range, or a sale that could not sell its stock; says which and why),
   /// config_mismatch (defined otherwise; says how).
+  /// Not guaranteed: that the store has not lost this sale. One that comes back empty lets create()
+  /// begin a new one, which sells the stock once more until a worker or the create() below sees the
+  /// orders in the database; those who bought meanwhile are dead letters then, see give_back().
   static Task<Sale> create(Store& store, SaleDefinition definition);
+  /// The same for a program that can reach the database: where that knows the sale and the store
+  /// does not, the sale is `recovering` from its first instant. Blocks the thread. Throws Error{
+  /// config_mismatch} also where the orders go into another database.
+  static Sale create(Store& store, SaleDefinition definition, OrderStore& orders);
   /// Empty: the store knows no such sale. Throws Error: config_mismatch (of a version of Sluice
   /// that keeps sales otherwise; says what to do).
   static Task<std::optional<Sale>> load(Store& store, std::string name);
@@ -207,23 +214,30 @@ class Sale {
 
   Task<SaleStatus> status();
   /// Admits nobody any more. Orders on their way still reach the database. There is no way back.
+  /// The store alone knows of it: one that comes back from before it, sells on after its recovery,
+  /// unless a worker has begun since then.
   Task<void> close();
 
   // What follows writes into the database that the workers write into: it blocks the thread. After
   // an Error, or the death of the process, do the same again, or settle(). An OrderStore belongs to
-  // one thread at a time.
+  // one thread at a time. The first database that is given is the one that the sale goes into, from
+  // then on; another is refused (config_mismatch: says which, and what to do). While the sale has
+  // to be recovered nothing is changed (server).
 
+  /// As close(), and no recovery opens the sale again.
+  void close(OrderStore& orders);
   /// Cancels the order of a request before it is paid, and gives its units back to the sale. Its
   /// number is not used again; a repeat of the request gets `cancelled`; the buyer may buy anew
   /// with another one. An order on its way is brought into the database first; one of an archived
   /// sale ends in the database alone. `order` is empty where nobody was admitted for that request,
   /// `now` false where the order had ended before. A reason has up to 1000 bytes.
-  /// Throws Error: bad_argument (a longer reason), database (refuses the order: see
-  /// dead_letters()), server (the store lost the order; it ended in the database, and settle() goes
+  /// Throws Error: bad_argument (a longer reason), database (refuses the order, see dead_letters();
+  /// or has lost it), server (the store lost the order; it ended in the database, and settle() goes
   /// on after the recovery), and what both throw.
   EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason);
   /// Changes what the sale sells in all. False: more is sold than that; nothing was changed.
-  /// Throws Error: bad_argument (out of range, or more than a day has numbers).
+  /// Throws Error: bad_argument (out of range, or more than a day has numbers), server (store and
+  /// database do not know the same changes: recover the sale).
   bool change_stock(OrderStore& orders, std::int64_t stock);
   /// Does what a cancel() or change_stock() began and a crash left undone.
   void settle(OrderStore& orders);
@@ -242,12 +256,14 @@ class Sale {
   /// that id.
   Task<bool> revive(std::string dead_letter_id);
   /// Settles a dead letter otherwise: its order is cancelled, as by cancel(), the database gets it
-  /// as one that ended, its units return to the sale, and the letter is removed. The `order` of the
-  /// result is empty where nothing was to be given back: the letter makes no order, or one that
-  /// neither store nor database knows. Empty: there is no letter with that id. Blocks the thread;
-  /// after an Error, or the death of the process, do it again. A reason has up to 1000 bytes.
-  /// Throws Error: bad_argument (a longer reason), database (refuses it even so: another order
-  /// stands in its place), server (as cancel()), and what both throw.
+  /// as one that ended, its units return to the sale, and the letter is removed. Where another
+  /// order has its number in the database (sold once more by a store that had lost the sale), it
+  /// leaves the store without a trace; recover the sale when all such letters are settled. The
+  /// `order` of the result is empty where nothing was to be given back: the letter makes no order,
+  /// or one that neither store nor database knows. Empty: there is no letter with that id. Blocks
+  /// the thread; after an Error, or the death of the process, do it again. A reason has up to 1000
+  /// bytes. Throws Error: bad_argument (a longer reason), database (refuses it even so), server (as
+  /// cancel()), and what both throw.
   std::optional<EndedOrder> give_back(OrderStore& orders, std::string dead_letter_id,
                                       std::string reason);
 
@@ -255,6 +271,7 @@ class Sale {
   class Impl;
   explicit Sale(std::unique_ptr<Impl> impl) noexcept;
   static Task<bool> is_there(Store& store, const SaleDefinition& definition);
+  static Task<Sale> make(Store& store, SaleDefinition definition, bool was_lost);
   std::unique_ptr<Impl> impl_;
 };
 

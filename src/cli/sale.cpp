@@ -25,6 +25,8 @@ struct SaleArgs {
   std::string request;
   std::int64_t units = 1;
   std::string orders = "sqlite:orders.db";
+  std::string also_orders;  ///< of a command that can do without
+  bool new_database = false;
   std::string revive;
   std::string give_back;
   std::string file;
@@ -69,8 +71,12 @@ int create(const Globals& globals, const SaleArgs& args) {
   for (const auto& sale : sales) Sale::check(*store, sale).get();  // all, before any is created
   Json all = Json::array();
   std::string text;
+  const auto orders = args.also_orders.empty() ? nullptr : open_order_store(args.also_orders);
   for (const auto& sale : sales) {
-    Sale::create(*store, sale).get();
+    if (orders)
+      Sale::create(*store, sale, *orders);
+    else
+      Sale::create(*store, sale).get();
     all.add(Json::object({{"sale", sale.name}, {"stock", sale.stock}}));
     text +=
         fmt::format("{}sale '{}' with {} units", text.empty() ? "" : "\n", sale.name, sale.stock);
@@ -206,7 +212,11 @@ int status(const Globals& globals, const SaleArgs& args) {
 
 int close(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  load_sale(*store, args.definition.name).close().get();
+  Sale sale = load_sale(*store, args.definition.name);
+  if (args.also_orders.empty())
+    sale.close().get();
+  else
+    sale.close(*open_order_store(args.also_orders));
   print(globals.json, Json::object({{"ok", true}}),
         fmt::format("sale '{}' is closed", args.definition.name));
   return exit_ok;
@@ -340,7 +350,8 @@ Target into_instant(std::optional<WallTime>& instant) {
 int recover_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   const auto orders = open_order_store(args.orders);
-  const SaleRecovery done = recover(*store, args.definition.name, *orders);
+  const SaleRecovery done =
+      recover(*store, args.definition.name, *orders, {.new_database = args.new_database});
   print(
       globals.json,
       Json::object({{"ok", true},
@@ -350,6 +361,7 @@ int recover_sale(const Globals& globals, const SaleArgs& args) {
                     {"given_back", done.given_back},
                     {"on_the_way", done.on_the_way},
                     {"sent_again", done.sent_again},
+                    {"ended_again", done.ended_again},
                     {"gaps", done.gaps},
                     {"removed", done.removed}}),
       fmt::format("sale '{}' {}: {} of {} orders restored, {} on their way, {} sent again; {} "
@@ -380,7 +392,11 @@ std::vector<Option> definition_options(SaleArgs& args) {
           {"--file", "FILE",
            "Instead: a JSON array of sales, with members named as these options and \"name\"; all "
            "are checked before any is created",
-           into(args.file)}};
+           into(args.file)},
+          {"--orders", "URL",
+           "The database of the orders; a sale that it knows and the store has lost is not sold "
+           "twice",
+           into(args.also_orders)}};
 }
 
 std::vector<Option> cancel_options(SaleArgs& args, const Option& orders) {
@@ -452,7 +468,11 @@ Command sale_command(const Globals& globals) {
                 orders},
                change_stock),
           verb("status", "Stock, orders, and what is on its way", {}, status),
-          verb("close", "Admit nobody any more", {}, close),
+          verb("close", "Admit nobody any more",
+               {{"--orders", "URL",
+                 "The database of the orders; no recovery opens the sale again then",
+                 into(args->also_orders)}},
+               close),
           verb("archive",
                "Close a sale, bring its last orders in, audit it, and delete them from the store",
                archive_options(*args, orders), archive),
@@ -469,7 +489,11 @@ Command sale_command(const Globals& globals) {
                  into(args->named, 0, 1'000'000)}},
                audit_sale),
           verb("recover", "Give a store that lost orders what the database has, and let buyers in",
-               {orders}, recover_sale)}};
+               {orders,
+                {"--new-database", "",
+                 "The database that the orders went into is lost; they go into this one now",
+                 into(args->new_database)}},
+               recover_sale)}};
 }
 
 }  // namespace sluice::cli

@@ -55,9 +55,10 @@ if second > 2147483647 then
   return redis.error_reply('ERR the 31 bits of seconds in ids ended in 2092')
 end
 local sequence, lane = tonumber(sale[13] or 0), sale[15] * id_lane
-local begins = lane + (sale[19] or 0) % 256 * 4096
-if second ~= tonumber(sale[12] or -1) or sequence < begins then sequence = begins end
-local id_most = lane + id_lane - 1
+local begins, id_most = lane + (sale[19] or 0) % 256 * 4096, lane + id_lane - 1
+if second ~= tonumber(sale[12] or -1) or sequence < begins or sequence > id_most then
+  sequence = begins  -- the last id was of another second, or of the lane before a recovery
+end
 
 local capacity, sold, orders = tonumber(sale[1]), tonumber(sale[2]), tonumber(sale[14])
 local limit, unit_limit = tonumber(sale[3]), tonumber(sale[16])

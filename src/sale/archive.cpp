@@ -12,6 +12,7 @@
 #include "sale/order_store_text.hpp"
 #include "sale/records.hpp"
 #include "sale/sale.lua.hpp"
+#include "sale/settlement.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
 
@@ -85,7 +86,7 @@ bool pause(Clock& clock, const std::stop_token& stop) {
 /// Every order is in the database, and the audit says so.
 void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_token& stop) {
   const auto& name = sale.definition().name;
-  sale.close().get();
+  sale.close(orders);
   OrderWorker worker{store, sale, orders};
   for (;;) {
     worker.drain(stop);
@@ -148,12 +149,19 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
   const SaleKeys keys{name};
   const bool begun = sale.status().get().state == SaleState::archived;
   if (!begun) bring_in_all(store, sale, orders, stop);
+  attach(store, sale.definition(), orders);
   if (!options.file.empty()) export_orders(orders, name, options.file);
 
+  const auto now = fmt::to_string(store.time().get().time_since_epoch().count());
+  if (!begun)
+    orders.keep_definition(name, {{"archived", now}});  // before the store: it may be lost
+  auto at = now;
+  for (const auto& [field, value] : orders.definition(name))
+    if (field == "archived") at = value;
   const Value hashes =
       store
           .run(scripts::sale_archive,
-               {keys.sale, keys.orders, keys.dead, keys.buyers, keys.requests, keys.returned}, {},
+               {keys.sale, keys.orders, keys.dead, keys.buyers, keys.requests, keys.returned}, {at},
                repeatable)
           .get();
   if (hashes.is_null())

@@ -176,6 +176,18 @@ SaleDefinition definition_of(std::string name,
   return definition;
 }
 
+Task<std::string> take_lane(Store& store, std::string name, bool anew) {
+  constexpr std::int64_t lanes = 4095;
+  auto asked = store.run({"INCR", lanes_key}, repeatable);
+  const Value count = co_await asked;
+  const auto place = fmt::to_string(count.as_integer());
+  std::vector<std::string_view> words{"ZADD", names_key, "NX", place, name};
+  if (anew) words.erase(words.begin() + 2);
+  auto entered = store.run(Words{words}, repeatable);
+  co_await entered;
+  co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
+}
+
 std::string difference(const SaleDefinition& there, const SaleDefinition& here) {
   std::string text;
   for (const auto& field : fields) {

@@ -64,6 +64,10 @@ SaleDefinition definition_of(std::string name,
 /// (a sale of another format; says what to do), corrupt (a field that fields_of() does not write).
 Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string name);
 
+/// Enters a sale into the list of all. Returns its lane in the ids: 1 to 4095, the next one for
+/// each new sale of the store. `anew`: it is in the list, and another has its lane.
+Task<std::string> take_lane(Store& store, std::string name, bool anew = false);
+
 /// "stock 100 there, 200 here; zone ..." ; empty when they are the same.
 std::string difference(const SaleDefinition& there, const SaleDefinition& here);
 

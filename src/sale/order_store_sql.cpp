@@ -10,6 +10,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/random.hpp"
+#include "sale/sums.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::sale {
@@ -91,15 +93,18 @@ class SqlOrderStore final : public OrderStore {
   void add_sale(const std::string& sale, std::int64_t stock) override;
   InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
                       std::int64_t epoch) override;
-  std::int64_t begin_epoch(const std::string& sale) override;
+  std::int64_t begin_epoch(const std::string& sale, std::int64_t above) override;
   std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                               std::size_t most) override;
   std::vector<SaleOrder> find(const std::string& sale, std::span<const std::int64_t> ids) override;
+  std::vector<bool> are_taken(const std::string& sale, std::span<const SaleOrder> orders) override;
   std::vector<BuyerTotals> totals(const std::string& sale,
                                   std::span<const BuyerId> buyers) override;
   DatabaseTotals totals(const std::string& sale) override;
   std::optional<DatabaseStock> stock(const std::string& sale) override;
   void keep_definition(const std::string& sale, const Fields& fields) override;
+  void change_definition(const std::string& sale, const std::string& field,
+                         const std::string& value) override;
   Fields definition(const std::string& sale) override;
   std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
   std::optional<SaleOrder> find_number(const std::string& sale, const std::string& number) override;
@@ -118,6 +123,9 @@ class SqlOrderStore final : public OrderStore {
                                                 std::int64_t stock) override;
   std::optional<StockChange> pending_stock_change(const std::string& sale) override;
   void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) override;
+  std::int64_t last_stock_change(const std::string& sale) override;
+  void note_stock_change(const std::string& sale, std::int64_t seq, std::int64_t stock) override;
+  std::string identity() override;
   std::string describe() const override { return dialect_.description; }
 
  private:
@@ -181,9 +189,12 @@ class SqlOrderStore final : public OrderStore {
   static std::optional<SaleOrder> find(Connection& at, long long sale, std::int64_t id);
   static std::string reason_of(Connection& at, long long sale, std::int64_t id);
   static std::optional<StockChange> pending(Connection& at, long long sale);
+  static long long last_change(Connection& at, long long sale);
   static void change_stock(Connection& at, long long sale, long long delta);
+  static void end_change(Connection& at, long long sale, const StockChange& change, bool applied);
 
   const SqlDialect dialect_;
+  std::string identity_;
   std::unique_ptr<Connection> connection_;
   bool was_open_ = false;
   bool committing_ = false;
@@ -342,12 +353,13 @@ std::int64_t SqlOrderStore::epoch_of(Connection& at, long long sale) {
   return epoch;
 }
 
-std::int64_t SqlOrderStore::begin_epoch(const std::string& sale) {
+std::int64_t SqlOrderStore::begin_epoch(const std::string& sale, std::int64_t above) {
   std::int64_t epoch = 0;
   in_transaction([&](Connection& at) {
     const auto id = id_of(at, sale);
-    at.sql << "UPDATE sale_stock SET epoch = epoch + 1 WHERE id = :s", soci::use(id);
-    epoch = epoch_of(at, id);
+    epoch = std::max(epoch_of(at, id), above) + 1;
+    const long long next = epoch;
+    at.sql << "UPDATE sale_stock SET epoch = :e WHERE id = :s", soci::use(next), soci::use(id);
     return true;
   });
   return epoch;
@@ -483,6 +495,36 @@ std::vector<SaleOrder> SqlOrderStore::find(const std::string& sale,
   });
 }
 
+std::vector<bool> SqlOrderStore::are_taken(const std::string& sale,
+                                           std::span<const SaleOrder> orders) {
+  std::vector<bool> taken;
+  if (orders.empty()) return taken;
+  return guarded([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    long long id = 0;
+    long long n = 0;
+    std::string number;
+    std::string buyer;
+    long long rows = 0;
+    soci::statement count = (at.sql.prepare << "SELECT COUNT(*) FROM sale_orders WHERE sale = :s "
+                                               "AND (id = :i OR number = :o OR (buyer = :b AND "
+                                               "n = :n))",
+                             soci::use(in_sale), soci::use(id), soci::use(number), soci::use(buyer),
+                             soci::use(n), soci::into(rows));
+    for (auto order : orders) {
+      id = order.id;
+      n = order.n;
+      number = order.number;
+      buyer = to_column(order.buyer.value);
+      count.execute(true);
+      auto there = rows == 1 ? find(at, in_sale, order.id) : std::nullopt;
+      if (there) there->state = order.state;
+      taken.push_back(rows > 0 && there != order);
+    }
+    return taken;
+  });
+}
+
 std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
                                                std::span<const BuyerId> buyers) {
   std::vector<BuyerTotals> totals;
@@ -569,6 +611,17 @@ void SqlOrderStore::keep_definition(const std::string& sale, const Fields& field
                             dialect_.insert_prefix, dialect_.insert_suffix),
           soci::use(id), soci::use(field), soci::use(text);
     }
+    return true;
+  });
+}
+
+void SqlOrderStore::change_definition(const std::string& sale, const std::string& field,
+                                      const std::string& value) {
+  in_transaction([&](Connection& at) {
+    const auto id = id_of(at, sale);
+    const auto text = to_column(value);
+    at.sql << "UPDATE sale_definitions SET value = :v WHERE sale = :s AND field = :f",
+        soci::use(text), soci::use(id), soci::use(field);
     return true;
   });
 }
@@ -771,14 +824,10 @@ std::optional<StockChange> SqlOrderStore::begin_stock_change(const std::string& 
     const long long in_sale = id_of(at, sale);
     change = pending(at, in_sale);
     if (change) return false;
-    long long has = 0;
-    long long last = 0;
-    at.sql << "SELECT initial + changed FROM sale_stock WHERE id = :s", soci::use(in_sale),
-        soci::into(has);
+    const auto there = stock_of(at, in_sale);
+    const long long has = sum(there.initial, there.changed);
     if (has == stock) return false;
-    at.sql << "SELECT COALESCE(MAX(seq), 0) FROM sale_changes WHERE sale = :s", soci::use(in_sale),
-        soci::into(last);
-    const long long seq = last + 1;
+    const long long seq = last_change(at, in_sale) + 1;
     const long long delta = stock - has;
     at.sql << "INSERT INTO sale_changes (sale, seq, delta, state) VALUES (:s, :q, :d, 'pending')",
         soci::use(in_sale), soci::use(seq), soci::use(delta);
@@ -800,14 +849,69 @@ void SqlOrderStore::end_stock_change(const std::string& sale, std::int64_t seq, 
     const long long in_sale = id_of(at, sale);
     const auto change = pending(at, in_sale);
     if (!change || change->seq != seq) return false;  // another process has ended it
-    const std::string state = applied ? "done" : "refused";
-    const long long key = seq;
-    at.sql << "UPDATE sale_changes SET state = :t WHERE sale = :s AND seq = :q", soci::use(state),
-        soci::use(in_sale), soci::use(key);
-    if (change->delta < 0 && applied) change_stock(at, in_sale, change->delta);
-    if (change->delta > 0 && !applied) change_stock(at, in_sale, -change->delta);
+    end_change(at, in_sale, *change, applied);
     return true;
   });
+}
+
+void SqlOrderStore::end_change(Connection& at, long long sale, const StockChange& change,
+                               bool applied) {
+  const std::string state = applied ? "done" : "refused";
+  const long long key = change.seq;
+  at.sql << "UPDATE sale_changes SET state = :t WHERE sale = :s AND seq = :q", soci::use(state),
+      soci::use(sale), soci::use(key);
+  if (change.delta < 0 && applied) change_stock(at, sale, change.delta);
+  if (change.delta > 0 && !applied) change_stock(at, sale, -change.delta);
+}
+
+long long SqlOrderStore::last_change(Connection& at, long long sale) {
+  long long last = 0;
+  at.sql << "SELECT COALESCE(MAX(seq), 0) FROM sale_changes WHERE sale = :s", soci::use(sale),
+      soci::into(last);
+  return last;
+}
+
+std::int64_t SqlOrderStore::last_stock_change(const std::string& sale) {
+  return guarded([&](Connection& at) { return last_change(at, id_of(at, sale)); });
+}
+
+void SqlOrderStore::note_stock_change(const std::string& sale, std::int64_t seq,
+                                      std::int64_t stock) {
+  in_transaction([&](Connection& at) {
+    const long long in_sale = id_of(at, sale);
+    if (last_change(at, in_sale) >= seq) return false;
+    if (const auto change = pending(at, in_sale)) end_change(at, in_sale, *change, false);
+    const auto there = stock_of(at, in_sale);
+    const long long key = seq;
+    const long long delta = difference(stock, sum(there.initial, there.changed));
+    if (sum(there.left, delta) < 0)
+      throw Error{Errc::database,
+                  fmt::format("{}: sale '{}' has {} units of {} left, so that its stock cannot be "
+                              "{}, as change {} of it, which is lost here, has made it",
+                              dialect_.description, sale, there.left,
+                              sum(there.initial, there.changed), stock, seq)};
+    at.sql << "INSERT INTO sale_changes (sale, seq, delta, state) VALUES (:s, :q, :d, 'done')",
+        soci::use(in_sale), soci::use(key), soci::use(delta);
+    change_stock(at, in_sale, delta);
+    return true;
+  });
+}
+
+std::string SqlOrderStore::identity() {
+  if (!identity_.empty()) return identity_;
+  const auto find = [&](Connection& at) {
+    at.sql << "SELECT identity FROM sale_database WHERE id = 1", soci::into(identity_);
+    return at.sql.got_data();
+  };
+  if (guarded(find)) return identity_;
+  const auto word = random_hex_128();
+  in_transaction([&](Connection& at) {
+    at.sql << fmt::format("{} sale_database (id, identity) VALUES (1, :w) {}",
+                          dialect_.insert_prefix, dialect_.insert_suffix),
+        soci::use(word);
+    return find(at);
+  });
+  return identity_;
 }
 
 }  // namespace

@@ -80,7 +80,9 @@ std::vector<std::string_view> schema() {
       "ROWID",
       "CREATE TABLE IF NOT EXISTS sale_definitions ("
       "sale BIGINT NOT NULL REFERENCES sale_stock (id), field TEXT NOT NULL,"
-      " value TEXT NOT NULL, PRIMARY KEY (sale, field)) WITHOUT ROWID"};
+      " value TEXT NOT NULL, PRIMARY KEY (sale, field)) WITHOUT ROWID",
+      "CREATE TABLE IF NOT EXISTS sale_database ("
+      "id BIGINT NOT NULL PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID"};
 }
 
 }  // namespace

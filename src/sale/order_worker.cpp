@@ -8,7 +8,6 @@
 #include "base/process.hpp"
 #include "base/random.hpp"
 #include "sale/order_queue.hpp"
-#include "sale/recovery.lua.hpp"
 #include "sale/settlement.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
@@ -100,7 +99,6 @@ class OrderWorker::Impl {
 
   void bring_in_all(const std::stop_token& stop, bool until_empty);
   void enter_sale();
-  void shut();
   void leave();
   void make_group();
   template <class Do>
@@ -180,32 +178,11 @@ void OrderWorker::Impl::bring_in_all(const std::stop_token& stop, bool until_emp
   }
 }
 
-/// Enters the sale into the database, with its definition, and learns its epoch.
+/// Enters the sale into the database, with its definition, and learns its epoch. Where the sale is
+/// lost make_group() says so.
 void OrderWorker::Impl::enter_sale() {
-  orders_.add_sale(sale_.name, sale_.stock);
-  const sale::SaleKeys keys{sale_.name};
-  const auto reply = store_.run({"HMGET", keys.sale, "format", "lane", "born", "epoch"}).get();
-  const auto& there = reply.as_items();
-  if (there.at(0).is_null()) return;  // the sale is lost; make_group() says so
-  auto fields = sale::fields_of(sale_);
-  fields.emplace_back("format", there.at(0).as_text());
-  fields.emplace_back("lane", there.at(1).as_text());
-  fields.emplace_back("born", there.at(2).as_text());
-  orders_.keep_definition(sale_.name, fields);
-  epoch_ = there.at(3).is_null() ? 0 : there.at(3).as_integer();
-  for (const auto& [field, value] : orders_.definition(sale_.name))
-    if (field == "born" && value != there.at(2).as_text()) shut();
-}
-
-/// The database knows the sale from before this one was created: the store has lost it.
-void OrderWorker::Impl::shut() {
-  const sale::SaleKeys keys{sale_.name};
-  const auto shut = store_.run(scripts::sale_shut, {keys.sale}, {"lost"}, sale::repeatable).get();
-  if (shut.as_integer() == 1)
-    log(LogLevel::error,
-        fmt::format("sale '{}' was lost in {} and created again; buyers wait until "
-                    "'sluice sale recover {}' has brought back its orders from {}",
-                    sale_.name, store_.describe(), sale_.name, orders_.describe()));
+  const auto entered = sale::enter(store_, sale_, orders_);
+  if (entered.is_there) epoch_ = entered.epoch;
 }
 
 void OrderWorker::Impl::leave() {

@@ -209,12 +209,10 @@ Task<std::vector<std::optional<BuyerRecord>>> Records::find(std::span<const Buye
   co_return records;
 }
 
-Task<std::int64_t> Records::put(std::span<const SaleOrder> orders) {
+Task<std::int64_t> Records::put(std::span<const SaleOrder> orders, std::string_view token) {
   constexpr std::size_t label_size = 8;  // yyyymmdd
   std::vector<std::string> texts;
-  std::vector<std::string> counters;
-  for (auto order : orders) {
-    order.state = OrderState::awaiting;
+  for (const auto& order : orders) {
     texts.push_back(text_of(order));
     const auto& number = order.number;
     const auto front = type_.size() + label_size;
@@ -225,19 +223,15 @@ Task<std::int64_t> Records::put(std::span<const SaleOrder> orders) {
                               "a day and {} digits",
                               name_, number, type_, digits_)};
   }
-  std::vector<std::string_view> args;
-  args.reserve(4 * orders.size());
-  for (std::size_t i = 0; i < orders.size(); ++i) {
-    const auto counter = std::string_view{orders[i].number}.substr(type_.size());
-    args.insert(args.end(), {orders[i].buyer.value, texts[i], counter.substr(0, label_size),
-                             counter.substr(label_size)});
-  }
+  std::vector<std::string_view> args{token};
+  args.reserve(1 + 2 * orders.size());
+  for (std::size_t i = 0; i < orders.size(); ++i)
+    args.insert(args.end(), {orders[i].buyer.value, texts[i]});
   const std::vector<std::string_view> keys{keys_.sale, keys_.buyers, keys_.requests};
   const Value written =
       co_await store_.run(scripts::sale_put, Words{keys}, Words{args}, repeatable);
-  if (written.is_null())
-    throw Error{Errc::server,
-                fmt::format("sale '{}' is not in {}: create it first", name_, store_.describe())};
+  if (written.as_integer() < 0)
+    throw Error{Errc::server, fmt::format("sale '{}': another recovery of it has begun", name_)};
   co_return written.as_integer();
 }
 
@@ -255,8 +249,61 @@ Task<Records::Returned> Records::give_back(OrderReturn what) {
     case 1: co_return Returned::now;
     case 0: co_return Returned::before;
     case -2: co_return Returned::archived;
+    case -3: co_return Returned::shut;
     default: co_return Returned::unknown;
   }
+}
+
+Task<bool> Records::take_out(SaleOrder order) {
+  const auto place = place_of(order.buyer.value, order.request.value);
+  const auto units = fmt::to_string(order.units);
+  for (;;) {
+    auto asked = store_.run({"HGET", keys_.buyers, order.buyer.value});
+    const Value there = co_await asked;
+    if (there.is_null()) co_return false;
+    auto record = record_of(there.as_text(), order.buyer.value);
+    const Wish wish{order.buyer, order.request};
+    auto looked = find(std::span{&wish, 1});
+    const auto found = co_await looked;
+    if (!record || found.front() != order) co_return false;
+    bool is_last = record->latest == order;
+    if (is_last && order.n > 1) {
+      auto next = latest_of(order.buyer, order.n);
+      record->latest = co_await next;
+      is_last = record->latest.n == 0;
+    }
+    std::string text;
+    std::string gone = place;
+    if (!is_last) {
+      text = fmt::format("{} {} {}", record->live - 1, record->units - order.units,
+                         text_of(record->latest));
+      if (record->latest.n < order.n)
+        gone = place_of(order.buyer.value, record->latest.request.value);
+    }
+    auto removed = store_.run(scripts::sale_take_out, {keys_.sale, keys_.buyers, keys_.requests},
+                              {order.buyer.value, there.as_text(), text, gone, units});
+    const Value answer = co_await removed;
+    if (answer.as_integer() == 1) co_return true;
+    if (answer.as_integer() < 0)
+      throw Error{
+          Errc::server,
+          fmt::format("sale '{}' has to be recovered first: see 'sluice sale recover'", name_)};
+  }
+}
+
+/// Of a buyer's earlier orders the last one below his `below`-th; n is 0 where he has none.
+Task<SaleOrder> Records::latest_of(BuyerId buyer, std::int64_t below) {
+  constexpr std::size_t page_size = 1000;
+  SaleOrder latest{};
+  std::string from = "requests 0";
+  do {
+    auto asked = scan(std::move(from), page_size);
+    Page page = co_await asked;
+    for (auto& order : page.earlier)
+      if (order.buyer == buyer && order.n < below && order.n > latest.n) latest = std::move(order);
+    from = std::move(page.next);
+  } while (!from.empty());
+  co_return latest;
 }
 
 Task<bool> Records::remove_some(std::size_t most) {

@@ -74,28 +74,36 @@ class Records {
   /// What is known of each buyer; empty: nothing.
   Task<std::vector<std::optional<BuyerRecord>>> find(std::span<const BuyerId> buyers);
 
-  /// Writes orders that the database has as if they had been admitted (`awaiting`: give_back() then
-  /// ends those that ended), and raises the sale's counters, day, numbers and ids to them. What
-  /// stands there is left alone; another order under the same request gives way. At most 256.
-  /// Returns how many were new or another's. Throws Error{corrupt} for a number that is not of this
-  /// sale's type and digits, before anything is written.
-  Task<std::int64_t> put(std::span<const SaleOrder> orders);
+  /// For a recovery, by whose token nobody else may write: enters orders where they belong. What
+  /// stands there is left alone, an order that has ended there too; another order under the same
+  /// request gives way. Counts nothing but the orders and units of their buyers. At most 256.
+  /// Returns how many were new or another's. Throws Error: corrupt (a number that is not of this
+  /// sale's type and digits, before anything is written), server (another recovery has begun).
+  Task<std::int64_t> put(std::span<const SaleOrder> orders, std::string_view token);
 
   enum class Returned {
-    now,      ///< the sale has these units again
-    before,   ///< it had got them already
-    unknown,  ///< the store has no such order: nothing was returned
-    archived  ///< the sale is over, and its orders gone
+    now,       ///< the sale has these units again
+    before,    ///< it had got them already
+    unknown,   ///< the store has no such order: nothing was returned
+    archived,  ///< the sale is over, and its orders gone
+    shut       ///< nothing was returned: the sale has to be recovered first
   };
   /// Gives the units of a return back to the sale, once, however often it is asked. An order that
   /// ended gets its state, and does not count against its buyer's limits any more.
   Task<Returned> give_back(OrderReturn what);
+
+  /// Removes an order that stands, as if nobody had been admitted for it. Looks at every order
+  /// where its buyer has several. False: the store has no such order. Throws Error{server} while
+  /// nobody may change the sale.
+  Task<bool> take_out(SaleOrder order);
 
   /// Deletes about `most` orders, for an archive; call it until it returns false. Resumes by itself
   /// after a crash.
   Task<bool> remove_some(std::size_t most);
 
  private:
+  Task<SaleOrder> latest_of(BuyerId buyer, std::int64_t below);
+
   Store& store_;
   const std::string name_;
   const std::string type_;

@@ -1,91 +1,102 @@
 -- How orders and buyers stand in the keys: see records.hpp.
 
 -- script put
--- Write orders that a database has, as if they had been admitted.
+-- Write orders that a recovery has found, each where it belongs; the counters of the sale are its
+-- last step. An order that has ended somewhere has ended.
 -- KEYS[1] sale hash   KEYS[2] buyers hash   KEYS[3] requests hash
--- ARGV: four for each order: buyer, order, label of the day, its number within the day
--- Reply: how many were not there before, or in place of another; nil when there is no such sale
-local id_epoch, id_lane = 1704067200, 1048576
-local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'orders', 'last', 'day', 'taken',
-                        'second', 'sequence', 'lane')
-if not sale[1] then return false end
-local sold, orders, last = tonumber(sale[2]), tonumber(sale[3]), tonumber(sale[4] or 0)
-local day, taken = sale[5] or '', tonumber(sale[6] or 0)
-local second, sequence, lane = tonumber(sale[7] or -1), tonumber(sale[8] or 0), sale[9] * id_lane
+-- ARGV[1] token of the recovery   then two for each order: buyer, order
+-- Reply: how many were not there before, or in place of another; -1 another recovery has begun
+-- include sale/recovery.lua not_mine
+if not_mine() then return -1 end
 
 local function parts(order)
-  local state, n, in_second, number, units, issued, request =
-      string.match(order, '^(%a) (%d+) (%d+) (%S+) (%d+) (%d+) (.+)$')
-  if not state then return nil end  -- damaged, so it is written again
-  return {text = order, live = state == 'a', n = tonumber(n), sequence = tonumber(in_second),
-          number = number, units = tonumber(units), issued = tonumber(issued), request = request}
+  local state, n, units, request =
+      string.match(order, '^(%a) (%d+) %d+ %S+ (%d+) %d+ (.+)$')
+  if not state or math.max(#n, #units) > 15 then return nil end  -- damaged, so it is written again
+  return {text = order, live = state == 'a', n = tonumber(n), units = tonumber(units),
+          request = request}
 end
 
 local function without_request(order) return string.sub(order.text, 1, -#order.request - 1) end
 
 local written = 0
-for at = 1, #ARGV, 4 do
+for at = 2, #ARGV, 2 do
   local buyer, order = ARGV[at], parts(ARGV[at + 1])
   local record = redis.call('hget', KEYS[2], buyer)
   local live, units, latest = 0, 0
   if record then
     local his_live, his_units, text = string.match(record, '^(%d+) (%d+) (.+)$')
     latest = parts(text or '')
-    if latest then live, units = tonumber(his_live), tonumber(his_units) end
+    if latest and math.max(#his_live, #his_units) <= 15 then  -- as numbers in Lua, exact
+      live, units = tonumber(his_live), tonumber(his_units)
+    end
   end
   local place = #buyer .. ':' .. buyer .. order.request
   local there = latest
-  if latest and latest.request ~= order.request then
+  if not latest or latest.request ~= order.request then
     local earlier = redis.call('hget', KEYS[3], place)
     there = earlier and parts(earlier .. order.request)
   end
-  if not there or string.sub(there.text, 2) ~= string.sub(order.text, 2) then
-    written = written + 1
-    if not there then
-      orders = orders + 1
-    elseif there.live then
-      live, units, sold = live - 1, units - there.units, sold - there.units
+  local same = there and string.sub(there.text, 2) == string.sub(order.text, 2)
+  if not same then written = written + 1 elseif not there.live then order = there end
+  local is_latest = not latest or there == latest or latest.n < order.n
+  if not same or there.live ~= order.live or (is_latest and there ~= latest) then
+    if there and there.live and (latest or not same) then
+      live, units = live - 1, units - there.units
     end
-    live, units, sold = live + 1, units + order.units, sold + order.units
-    if latest and there ~= latest and latest.n >= order.n then
-      redis.call('hset', KEYS[3], place, without_request(order))
-    else
+    if order.live then live, units = live + 1, units + order.units end
+    if is_latest then
       if latest and there ~= latest then
         redis.call('hset', KEYS[3], #buyer .. ':' .. buyer .. latest.request,
                    without_request(latest))
-        redis.call('hdel', KEYS[3], place)
       end
+      if there ~= latest or not there then redis.call('hdel', KEYS[3], place) end
       latest = order
+    else
+      redis.call('hset', KEYS[3], place, without_request(order))
     end
-    redis.call('hset', KEYS[2], buyer, string.format('%d %.0f ', live, units) .. latest.text)
-  end
-  if ARGV[at + 2] > day then day, taken = ARGV[at + 2], 0 end
-  if ARGV[at + 2] == day then taken = math.max(taken, tonumber(ARGV[at + 3])) end
-  last = math.max(last, order.issued)
-  local issued_in = math.floor(order.issued / 1000000) - id_epoch
-  if issued_in > second then second, sequence = issued_in, lane end
-  if issued_in == second and order.sequence >= lane and order.sequence < lane + id_lane then
-    sequence = math.max(sequence, order.sequence)
+    redis.call('hset', KEYS[2], buyer, string.format('%.0f %.0f ', math.max(live, 0),
+                                                     math.max(units, 0)) .. latest.text)
   end
 end
-redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sold), 'orders', orders,
-           'last', string.format('%.0f', last), 'day', day, 'taken', string.format('%.0f', taken),
-           'second', second, 'sequence', string.format('%.0f', sequence))
 return written
+
+-- script take_out
+-- Remove an order that no database can take, as another has its place there.
+-- KEYS[1] sale hash   KEYS[2] buyers hash   KEYS[3] requests hash
+-- ARGV[1] buyer   ARGV[2] his record as it was   ARGV[3] as it is to be; empty: none
+-- ARGV[4] field of the requests to remove   ARGV[5] units
+-- Reply: 1; 0 the record has changed: look again; -3 nobody may change the sale now
+-- include sale/recovery.lua store
+-- include sale/recovery.lua is_shut
+local sale = redis.call('hmget', KEYS[1], 'sold', 'orders', 'recovering', 'store')
+if is_shut(sale[3], sale[4]) then return -3 end
+if redis.call('hget', KEYS[2], ARGV[1]) ~= ARGV[2] then return 0 end
+if ARGV[3] == '' then redis.call('hdel', KEYS[2], ARGV[1])
+else redis.call('hset', KEYS[2], ARGV[1], ARGV[3]) end
+redis.call('hdel', KEYS[3], ARGV[4])
+redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[1] - ARGV[5]), 'orders',
+           string.format('%.0f', sale[2] - 1))
+return 1
 
 -- script give_back
 -- Return units of an order to the sale, once.
 -- KEYS[1] sale hash   KEYS[2] buyers hash   KEYS[3] requests hash   KEYS[4] returned hash
 -- ARGV[1] buyer   ARGV[2] request   ARGV[3] number of the order   ARGV[4] id:seq of the return
 -- ARGV[5] units   ARGV[6] letter of the state in which the order ended; 'a': a part of it goes on
--- Reply: 1 now, 0 before, -1 the store has no such order, -2 the sale is archived
-local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'archived', 'given_back')
+-- Reply: 1 now, 0 before, -1 the store has no such order, -2 the sale is archived,
+--        -3 nobody may change the sale now
+-- include sale/recovery.lua store
+-- include sale/recovery.lua is_shut
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'archived', 'given_back',
+                        'recovering', 'store')
 if sale[3] then return -2 end
+if is_shut(sale[5], sale[6]) then return -3 end
 if redis.call('hexists', KEYS[4], ARGV[4]) == 1 then return 0 end
 local record = redis.call('hget', KEYS[2], ARGV[1])
 if not sale[1] or not record then return -1 end
 local live, units, latest = string.match(record, '^(%d+) (%d+) (.+)$')
-if not live then return -1 end
+if not live or math.max(#live, #units) > 15 then return -1 end
 local place = #ARGV[1] .. ':' .. ARGV[1] .. ARGV[2]
 local order = latest
 if string.match(latest, '^%a %d+ %d+ %S+ %d+ %d+ (.+)$') ~= ARGV[2] then
@@ -108,10 +119,16 @@ return 1
 -- Change what there is to sell in all, once for each change; changes come one after another.
 -- KEYS[1] sale hash   ARGV[1] which change of the sale: 1, 2, 3 ...   ARGV[2] units more, or fewer
 -- Reply: 1 it is changed; 0 refused: more are sold, or the sale is archived; nil no such sale;
---        -1 the one before it is lost here
-local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'changes', 'refused', 'archived')
+--        -1 the one before it is lost here; -2 the one after it is lost there; -3 nobody may
+--        change the sale now
+-- include sale/recovery.lua store
+-- include sale/recovery.lua is_shut
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'changes', 'refused', 'archived',
+                        'recovering', 'store')
 if not sale[1] then return false end
-if tonumber(ARGV[1]) <= tonumber(sale[3] or 0) then return sale[4] == ARGV[1] and 0 or 1 end
+if is_shut(sale[6], sale[7]) and not sale[5] then return -3 end
+if tonumber(ARGV[1]) < tonumber(sale[3] or 0) then return -2 end
+if ARGV[1] == sale[3] then return sale[4] == ARGV[1] and 0 or 1 end
 if tonumber(ARGV[1]) > (sale[3] or 0) + 1 then return -1 end
 local capacity = sale[1] + ARGV[2]
 local refused = sale[5] or (ARGV[2] + 0 < 0 and capacity < tonumber(sale[2]))

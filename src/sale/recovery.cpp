@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
 
+#include "base/integer.hpp"
+#include "base/keyed_hash.hpp"
 #include "base/random.hpp"
 #include "sale/differences.hpp"
 #include "sale/on_the_way.hpp"
@@ -11,15 +14,62 @@
 #include "sale/orders.lua.hpp"
 #include "sale/records.hpp"
 #include "sale/recovery.lua.hpp"
+#include "sale/sale.lua.hpp"
 #include "sale/settlement.hpp"
 #include "sale/streams.hpp"
+#include "sale/sums.hpp"
+#include "sluice/id.hpp"
 #include "sluice/sale_recovery.hpp"
 
 namespace sluice::sale {
 namespace {
 
 constexpr std::size_t page_size = 1000;
-constexpr std::size_t most_put = 256;
+constexpr std::size_t most_written = 256;  // in one script
+
+/// What the hash of a sale counts, of all orders that the store knows.
+struct Count {
+  struct Buyer {
+    std::int64_t live = 0;
+    std::int64_t units = 0;
+    std::int64_t orders = 0;
+    std::int64_t n = 0;  // of the latest
+    std::string written;
+  };
+
+  void add(const SaleOrder& order);
+  void add(Buyer& buyer, const SaleOrder& order);
+
+  std::int64_t orders = 0;
+  std::int64_t sold = 0;
+  std::int64_t given_back = 0;
+  std::int64_t buyer_gaps = 0;
+  std::unordered_map<std::string, Buyer, KeyedHash> buyers;     // with several orders
+  std::vector<std::pair<std::string, std::string>> miscounted;  // buyers, and "live units"
+  std::unordered_map<std::int64_t, std::int64_t> ended;         // id -> units
+};
+
+void Count::add(const SaleOrder& order) {
+  ++orders;
+  const bool stands = order.state == OrderState::awaiting;
+  auto& units = stands ? sold : given_back;
+  units = sum(units, order.units);
+  if (!stands) ended.emplace(order.id, order.units);
+}
+
+void Count::add(Buyer& buyer, const SaleOrder& order) {
+  add(order);
+  ++buyer.orders;
+  if (order.state != OrderState::awaiting) return;
+  ++buyer.live;
+  buyer.units = sum(buyer.units, order.units);
+}
+
+/// What the store counts; 0 where it cannot be that.
+std::int64_t figure_of(const Value& text) {
+  const auto figure = parse_integer<std::int64_t>(text.as_text()).value_or(0);
+  return figure > 0 && figure <= most_units ? figure : 0;
+}
 
 class Recovery {
  public:
@@ -34,18 +84,34 @@ class Recovery {
   SaleRecovery run(OrderStore::Fields kept);
 
  private:
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+
   void close_gate(const OrderStore::Fields& kept);
-  void restore_stock();
   void restore_orders();
-  void restore_returns();
   void reconcile_streams();
+  void restore_earlier_orders();
+  void bring_on_the_way();
+  void end_again(const SaleOrder& order, bool is_there);
+  void send_again(std::span<const SaleOrder> orders);
   void remove_entries(const std::vector<StreamOrder>& entries);
-  void send_again();
-  void count_gaps();
-  void open_gate();
+  Count count();
+  bool count(Count& all);
+  void count_buyers(Count& all);
+  void restore_returned(const Count& all);
+  Pairs stock();
+  Pairs numbers();
+  Pairs lane(const OrderStore::Fields& kept);
+  void open_gate(const Count& all, const OrderStore::Fields& kept);
 
   std::int64_t put(std::span<const SaleOrder> orders);
-  std::unordered_set<std::int64_t> in_database(const std::vector<std::int64_t>& ids) const;
+  template <class Visit>
+  void each_page(Visit&& visit);
+  template <class Visit>
+  void each_row(Visit&& visit);
+  template <class Write>
+  void in_parts(const Pairs& pairs, const Write& write);
+  std::unordered_map<std::int64_t, SaleOrder> rows_of(std::span<const SaleOrder> orders) const;
+  void check_mine(bool is_mine) const;
 
   Store& store_;
   const SaleDefinition sale_;
@@ -58,86 +124,102 @@ class Recovery {
 
   const std::string token_ = random_hex_128();
   std::string this_store_;
-  std::int64_t epoch_ = 0;
+  std::int64_t epoch_ = 0;        // of the store, before
+  std::int64_t store_stock_ = 0;  // units, before
+  std::int64_t store_changes_ = 0;
+  bool is_closed_ = false;
 };
 
-/// The lane and the birth of the sale are those of the database: of a sale that was lost and made
+void Recovery::check_mine(bool is_mine) const {
+  if (!is_mine)
+    throw Error{
+        Errc::server,
+        fmt::format("sale '{}': another recovery of it has begun; it opens the gate", sale_.name)};
+}
+
+/// Lane, birth and end of the sale are those of the database: of a sale that was lost and made
 /// again, too.
 void Recovery::close_gate(const OrderStore::Fields& kept) {
-  std::vector<std::pair<std::string, std::string>> fields;
+  Pairs fields;
   const auto is_always = [](const auto& field) {
-    return field.first == "lane" || field.first == "born";
+    return field.first == "lane" || field.first == "born" || field.first == "closed" ||
+           field.first == "database";
   };
+  if (std::ranges::find(kept, "database", [](const auto& field) { return field.first; }) ==
+      kept.end())
+    fields.emplace_back("database", database_word(orders_));
   std::ranges::copy_if(kept, std::back_inserter(fields), is_always);
   const auto always = fmt::to_string(fields.size());
-  std::ranges::remove_copy_if(kept, std::back_inserter(fields), is_always);
-  const auto stock = fmt::to_string(sale_.stock);
-  fields.emplace_back("capacity", stock);
+  std::ranges::copy_if(kept, std::back_inserter(fields), [&](const auto& field) {
+    return !is_always(field) && field.first != "archived";
+  });
+  fields.emplace_back("capacity", fmt::to_string(sale_.stock));
   std::vector<std::string_view> args{group, token_, always};
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
   const std::vector<std::string_view> names{keys_.sale, keys_.orders};
   const auto reply =
       store_.run(scripts::sale_begin_recovery, Words{names}, Words{args}, repeatable).get();
-  this_store_ = reply.as_items().at(0).as_text();
-  done_.made_again = reply.as_items().at(1).as_integer() == 1;
-  for (const auto& [field, value] : kept) {
-    if (field != "lane") continue;
-    store_.run(scripts::sale_raise_lanes, {lanes_key}, {value}, repeatable).get();
-    store_.run({"ZADD", names_key, "NX", value, sale_.name}, repeatable).get();
-  }
-}
-
-void Recovery::restore_stock() {
-  const auto totals = orders_.totals(sale_.name);
-  done_.in_database = totals.orders;
-  store_
-      .run(scripts::sale_restock, {keys_.sale},
-           {fmt::to_string(totals.last_change),
-            fmt::to_string(totals.stock.initial + totals.applied)},
-           repeatable)
-      .get();
+  const auto& there = reply.as_items();
+  this_store_ = there.at(0).as_text();
+  done_.made_again = there.at(1).as_integer() == 1;
+  store_stock_ = figure_of(there.at(2));
+  store_changes_ = figure_of(there.at(3));
+  epoch_ = figure_of(there.at(4));
+  is_closed_ = !there.at(5).as_text().empty();
 }
 
 std::int64_t Recovery::put(std::span<const SaleOrder> orders) {
   std::int64_t written = 0;
-  for (; !orders.empty(); orders = orders.subspan(std::min(most_put, orders.size())))
-    written += records_.put(orders.first(std::min(most_put, orders.size()))).get();
+  for (; !orders.empty(); orders = orders.subspan(std::min(most_written, orders.size())))
+    written += records_.put(orders.first(std::min(most_written, orders.size())), token_).get();
   return written;
 }
 
-void Recovery::restore_orders() {
+template <class Visit>
+void Recovery::each_row(Visit&& visit) {
   std::int64_t after = std::numeric_limits<std::int64_t>::min();
   for (;;) {
     const auto rows = orders_.page(sale_.name, after, page_size);
-    done_.restored += put(rows);
+    visit(rows);
     if (rows.size() < page_size) return;
     after = rows.back().id;
   }
 }
 
-void Recovery::restore_returns() {
-  std::int64_t after = std::numeric_limits<std::int64_t>::min();
-  for (;;) {
-    const auto page = orders_.returns(sale_.name, after, page_size, false);
-    if (page.empty()) break;
-    std::vector<std::string> names;
-    for (const auto& what : page) names.push_back(fmt::format("{}:{}", what.order.id, what.seq));
-    std::vector<std::string_view> words{"HMGET", keys_.returned};
-    words.insert(words.end(), names.begin(), names.end());
-    const auto there = store_.run(Words{words}).get();
-    for (std::size_t i = 0; i < page.size(); ++i)
-      if (there.as_items().at(i).is_null() && page[i].done)
-        done_.given_back += records_.give_back(page[i]).get() == Records::Returned::now;
-    if (page.size() < page_size) break;
-    after = page.back().order.id;
-  }
-  Settlement{store_, sale_, orders_}.settle();  // and those that the store had not been told of
+template <class Visit>
+void Recovery::each_page(Visit&& visit) {
+  std::string from;
+  do {
+    auto page = records_.scan(from, page_size).get();
+    visit(page);
+    from = std::move(page.next);
+  } while (!from.empty());
 }
 
-std::unordered_set<std::int64_t> Recovery::in_database(const std::vector<std::int64_t>& ids) const {
-  std::unordered_set<std::int64_t> found;
-  for (const auto& row : orders_.find(sale_.name, ids)) found.insert(row.id);
-  return found;
+template <class Write>
+void Recovery::in_parts(const Pairs& pairs, const Write& write) {
+  for (std::size_t at = 0; at < pairs.size(); at += most_written) {
+    std::vector<std::string_view> args{token_};
+    for (auto i = at; i < std::min(at + most_written, pairs.size()); ++i)
+      args.insert(args.end(), {pairs[i].first, pairs[i].second});
+    write(Words{args});
+  }
+}
+
+std::unordered_map<std::int64_t, SaleOrder> Recovery::rows_of(
+    std::span<const SaleOrder> orders) const {
+  std::vector<std::int64_t> ids;
+  for (const auto& order : orders) ids.push_back(order.id);
+  std::unordered_map<std::int64_t, SaleOrder> rows;
+  for (auto& row : orders_.find(sale_.name, ids)) rows.emplace(row.id, std::move(row));
+  return rows;
+}
+
+void Recovery::restore_orders() {
+  each_row([&](const std::vector<SaleOrder>& rows) {
+    done_.in_database += static_cast<std::int64_t>(rows.size());
+    done_.restored += put(rows);
+  });
 }
 
 /// Orders of the streams that the records have lost are entered there; entries of orders in whose
@@ -145,23 +227,34 @@ std::unordered_set<std::int64_t> Recovery::in_database(const std::vector<std::in
 void Recovery::reconcile_streams() {
   read_streams(store_, keys_, page_size, [&](const std::vector<StreamOrder>& entries) {
     std::vector<Wish> wishes;
-    std::vector<std::int64_t> ids;
+    std::vector<SaleOrder> all;
     for (const auto& entry : entries) wishes.push_back({entry.order.buyer, entry.order.request});
     const auto records = records_.find(std::span<const Wish>{wishes}).get();
-    for (const auto& record : records) ids.push_back(record ? record->id : -1);
-    const auto safe = in_database(ids);
+    for (const auto& record : records)
+      if (record) all.push_back(*record);
+    for (const auto& entry : entries) all.push_back(entry.order);
+    const auto rows = rows_of(all);
     std::vector<SaleOrder> lost;
     std::vector<StreamOrder> void_entries;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto& order = entries[i].order;
       if (!records[i]) lost.push_back(order);
       const bool is_other = records[i] && fingerprint_of(*records[i]) != fingerprint_of(order);
-      if (is_other && safe.contains(records[i]->id)) {
+      if (is_other && rows.contains(records[i]->id)) {
         void_entries.push_back(entries[i]);
       } else {
         on_the_way_.add(order);
-        done_.on_the_way += !safe.contains(order.id);
+        done_.on_the_way += !rows.contains(order.id);
       }
+    }
+    if (!lost.empty()) {  // one that ended before it came into a database that is lost
+      std::vector<std::string> names;
+      for (const auto& order : lost) names.push_back(fmt::format("{}:1", order.id));
+      std::vector<std::string_view> words{"HMGET", keys_.returned};
+      words.insert(words.end(), names.begin(), names.end());
+      const auto returned = store_.run(Words{words}).get();
+      for (std::size_t i = 0; i < lost.size(); ++i)
+        if (!returned.as_items().at(i).is_null()) lost[i].state = OrderState::cancelled;
     }
     put(lost);
     remove_entries(void_entries);
@@ -179,126 +272,267 @@ void Recovery::remove_entries(const std::vector<StreamOrder>& entries) {
   }
 }
 
-/// Orders that the store admitted, and that are neither in the database nor on their way there.
-void Recovery::send_again() {
-  std::string from;
-  do {
-    auto page = records_.scan(from, page_size).get();
+/// Where the record of a buyer is lost alone, or older than they are.
+void Recovery::restore_earlier_orders() {
+  each_page([&](const Records::Page& page) { put(page.earlier); });
+}
+
+/// What the store knows and the database does not: orders that are on no way are sent again, ends
+/// are told.
+void Recovery::bring_on_the_way() {
+  each_page([&](Records::Page& page) {
     std::vector<SaleOrder> orders = std::move(page.earlier);
     for (auto& buyer : page.buyers) orders.push_back(std::move(buyer.latest));
-    if (done_.made_again) put(orders);  // only raises the counters of the new hash to them
-    std::erase_if(orders, [&](const SaleOrder& order) {
-      return order.state != OrderState::awaiting || on_the_way_.find(order.id);
-    });
-    std::vector<std::int64_t> ids;
-    for (const auto& order : orders) ids.push_back(order.id);
-    const auto safe = in_database(ids);
-    std::erase_if(orders, [&](const SaleOrder& order) { return safe.contains(order.id); });
-    for (std::size_t at = 0; at < orders.size(); at += most_put) {
-      const auto end = std::min(at + most_put, orders.size());
-      std::vector<std::string> texts;
-      for (auto i = at; i < end; ++i) texts.push_back(text_of(orders[i]));
-      std::vector<std::string_view> args;
-      for (auto i = at; i < end; ++i)
-        args.insert(args.end(), {texts[i - at], orders[i].buyer.value});
-      const std::vector<std::string_view> names{keys_.orders};
-      store_.run(scripts::sale_send_again, Words{names}, Words{args}).get();
-      for (auto i = at; i < end; ++i) sent_.push_back(orders[i]);
+    const auto rows = rows_of(orders);
+    std::vector<SaleOrder> lost;
+    for (auto& order : orders) {
+      const auto row = rows.find(order.id);
+      const bool is_there =
+          row != rows.end() && fingerprint_of(row->second) == fingerprint_of(order);
+      if (order.state != OrderState::awaiting) {
+        if (!is_there || row->second.state == OrderState::awaiting) end_again(order, is_there);
+      } else if (!is_there && !on_the_way_.find(order.id)) {
+        lost.push_back(std::move(order));
+      }
     }
-    from = std::move(page.next);
-  } while (!from.empty());
+    send_again(lost);
+  });
   done_.sent_again = static_cast<std::int64_t>(sent_.size());
   for (const auto& order : sent_) on_the_way_.add(order);
-}
-
-/// Where orders are lost that stood between others: an earlier batch may get lost with a server
-/// while a later one has reached the database.
-void Recovery::count_gaps() {
   on_the_way_.sort();
-  Ledger ledger;
-  OrdersById all{ledger, on_the_way_, std::numeric_limits<std::int64_t>::max()};
-  std::int64_t after = std::numeric_limits<std::int64_t>::min();
-  for (;;) {
-    const auto rows = orders_.page(sale_.name, after, page_size);
-    for (const auto& row : rows) all.add(line_of(row, sale_));
-    if (rows.size() < page_size) break;
-    after = rows.back().id;
-  }
-  all.finish();
-  done_.gaps = ledger.orders() - ledger.in_place();
 }
 
-/// Counts what stands in the records now that nobody is admitted, and lets buyers in.
-void Recovery::open_gate() {
-  constexpr int counts = 5;
-  for (int count = 0; count < counts; ++count) {
-    const auto before = store_.run({"HGET", keys_.sale, "given_back"}).get();
-    std::int64_t units = 0;
-    std::size_t orders = 0;
-    std::string from;
-    do {
-      auto page = records_.scan(from, page_size).get();
-      if (!page.damaged.empty())
-        throw Error{Errc::corrupt,
-                    fmt::format("sale '{}': {} has a record that makes no order and that {} knows "
-                                "nothing of: {}; look at it, HDEL it, and recover once more",
-                                sale_.name, store_.describe(), orders_.describe(),
-                                shown(page.damaged.front()))};
-      for (const auto& buyer : page.buyers) units += buyer.units;
-      orders += page.buyers.size() + page.earlier.size();
-      from = std::move(page.next);
-    } while (!from.empty());
-    const auto there = store_.run({"HLEN", keys_.buyers}).get().as_integer() +
-                       store_.run({"HLEN", keys_.requests}).get().as_integer();
-    if (static_cast<std::int64_t>(orders) != there) continue;  // HSCAN gave some of them twice
-    const auto answer = store_
-                            .run(scripts::sale_end_recovery, {keys_.sale},
-                                 {token_, this_store_, fmt::to_string(epoch_),
-                                  before.is_null() ? "0" : before.as_text(), fmt::to_string(units),
-                                  fmt::to_string(orders), fmt::to_string(done_.gaps)},
-                                 {})
-                            .get()
-                            .as_integer();
-    if (answer == 1) return;
-    if (answer == 0)
-      throw Error{Errc::server,
-                  fmt::format("sale '{}': another recovery of it has begun; it opens the gate",
-                              sale_.name)};
-    if (answer == -1)
-      throw Error{
-          Errc::server,
-          fmt::format("sale '{}': {} changed again while the sale was recovered; recover it "
-                      "once more",
-                      sale_.name, store_.describe())};
+void Recovery::end_again(const SaleOrder& order, bool is_there) {
+  const std::string reason = "told by the store: the database had lost it";
+  if (is_there)
+    orders_.end_order(sale_.name, order.id, order.state, reason);
+  else
+    orders_.insert_ended(sale_.name, order, order.state, reason, epoch_);
+  ++done_.ended_again;
+}
+
+void Recovery::send_again(std::span<const SaleOrder> orders) {
+  Pairs pairs;
+  for (const auto& order : orders) {
+    pairs.emplace_back(text_of(order), order.buyer.value);
+    sent_.push_back(order);
   }
+  in_parts(pairs, [&](Words args) {
+    const std::vector<std::string_view> names{keys_.sale, keys_.orders};
+    const auto sent = store_.run(scripts::sale_send_again, Words{names}, args).get();
+    check_mine(sent.as_integer() == 1);
+  });
+}
+
+// --- the counters, made anew from what is known now ---
+
+Count Recovery::count() {
+  constexpr int counts = 5;
+  for (int i = 0; i < counts; ++i)
+    if (Count all; count(all)) return all;
   throw Error{Errc::server, fmt::format("sale '{}': orders come and go while they are counted; "
                                         "recover it once more",
                                         sale_.name)};
 }
 
+/// False: HSCAN gave some orders twice.
+bool Recovery::count(Count& all) {
+  each_page([&](const Records::Page& page) {
+    if (!page.damaged.empty())
+      throw Error{Errc::corrupt,
+                  fmt::format("sale '{}': {} has a record that makes no order and that {} knows "
+                              "nothing of: {}; look at it, HDEL it, and recover once more",
+                              sale_.name, store_.describe(), orders_.describe(),
+                              shown(page.damaged.front()))};
+    for (const auto& record : page.buyers) {
+      Count::Buyer alone;
+      const auto& latest = record.latest;
+      auto& buyer = latest.n > 1 ? all.buyers[latest.buyer.value] : alone;
+      all.add(buyer, latest);
+      buyer.n = latest.n;
+      buyer.written = fmt::format("{} {}", record.live, record.units);
+      const auto right = fmt::format("{} {}", buyer.live, buyer.units);
+      if (latest.n == 1 && buyer.written != right)
+        all.miscounted.emplace_back(latest.buyer.value, right);
+    }
+    for (const auto& order : page.earlier) all.add(all.buyers[order.buyer.value], order);
+  });
+  count_buyers(all);
+  return all.orders == store_.run({"HLEN", keys_.buyers}).get().as_integer() +
+                           store_.run({"HLEN", keys_.requests}).get().as_integer();
+}
+
+void Recovery::count_buyers(Count& all) {
+  for (const auto& [name, buyer] : all.buyers) {
+    const auto right = fmt::format("{} {}", buyer.live, buyer.units);
+    if (buyer.written != right) all.miscounted.emplace_back(name, right);
+    all.buyer_gaps += buyer.n - buyer.orders;
+  }
+}
+
+/// Each return is of an order that ended.
+void Recovery::restore_returned(const Count& all) {
+  Pairs wrong;
+  std::unordered_set<std::int64_t> there;
+  const auto most = fmt::to_string(page_size);
+  std::string cursor = "0";
+  do {
+    const auto reply = store_.run({"HSCAN", keys_.returned, cursor, "COUNT", most}).get();
+    const auto& fields = reply.as_items().at(1).as_items();
+    for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
+      const auto& name = fields[i].as_text();
+      const auto id = leading_number<std::int64_t>(name);
+      const auto ended = all.ended.find(id);
+      if (ended == all.ended.end() || name != fmt::format("{}:1", id))
+        wrong.emplace_back(name, "0");
+      else if (fields[i + 1].as_text() == fmt::to_string(ended->second))
+        there.insert(id);
+    }
+    cursor = reply.as_items().at(0).as_text();
+  } while (cursor != "0");
+  for (const auto& [id, units] : all.ended)
+    if (!there.contains(id)) wrong.emplace_back(fmt::format("{}:1", id), fmt::to_string(units));
+  in_parts(wrong, [&](Words args) {
+    const std::vector<std::string_view> names{keys_.sale, keys_.returned};
+    const auto written = store_.run(scripts::sale_set_returned, Words{names}, args).get();
+    check_mine(written.as_integer() >= 0);
+    done_.given_back += written.as_integer();
+  });
+}
+
+/// The stock is what the database says, unless the store knows of later changes.
+Recovery::Pairs Recovery::stock() {
+  if (store_changes_ > orders_.last_stock_change(sale_.name))
+    orders_.note_stock_change(sale_.name, store_changes_, store_stock_);
+  const auto totals = orders_.totals(sale_.name);  // a pending change is settled behind the gate
+  return {{"changes", fmt::to_string(totals.last_change)},
+          {"capacity", fmt::to_string(sum(totals.stock.initial, totals.applied))}};
+}
+
+/// Those of the last order. Gaps are where orders are lost that stood between others: an earlier
+/// batch may get lost with a server while a later one has reached the database. What the database
+/// can never take has no part in that, but that its number is not given once more.
+Recovery::Pairs Recovery::numbers() {
+  OnTheWay good{sale_};
+  std::int64_t day = 0;
+  std::int64_t taken = 0;
+  const auto take = [&](const LedgerLine& line) {
+    if (line.day > day) day = line.day, taken = 0;
+    if (line.day == day) taken = std::max(taken, line.sequence);
+  };
+  std::optional<SaleOrder> last;
+  const auto see = [&](const SaleOrder& order) {
+    if (!last || order.id > last->id) last = order;
+  };
+  each_page([&](Records::Page& page) {
+    std::vector<SaleOrder> orders = std::move(page.earlier);
+    for (auto& buyer : page.buyers) orders.push_back(std::move(buyer.latest));
+    const auto rows = rows_of(orders);
+    std::vector<SaleOrder> others;
+    for (const auto& order : orders) {
+      take(line_of(order, sale_));
+      if (rows.contains(order.id))
+        see(order);
+      else
+        others.push_back(order);
+    }
+    const auto taken_by_others = orders_.are_taken(sale_.name, others);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (taken_by_others[i]) continue;
+      good.add(others[i]);
+      see(others[i]);
+    }
+  });
+  good.sort();
+  Ledger ledger;
+  OrdersById all{ledger, good, std::numeric_limits<std::int64_t>::max()};
+  each_row([&](const std::vector<SaleOrder>& rows) {
+    for (const auto& row : rows) all.add(line_of(row, sale_));
+  });
+  all.finish();
+  done_.gaps = ledger.orders() - ledger.in_place();
+  Pairs fields{{"gaps", fmt::to_string(done_.gaps)}};
+  if (day > 0) {
+    fields.emplace_back("day", fmt::to_string(day));
+    fields.emplace_back("taken", fmt::to_string(taken));
+  }
+  if (!last) return fields;
+  const auto parts = IdWorker::parts(last->id);
+  fields.emplace_back("last", fmt::to_string(last->issued_at.time_since_epoch().count()));
+  fields.emplace_back("second", fmt::to_string(last->id >> 32));
+  fields.emplace_back("sequence", fmt::to_string(parts.sequence));
+  return fields;
+}
+
+/// The lane of the sale, or a new one where the store, which had lost it, has given it away.
+Recovery::Pairs Recovery::lane(const OrderStore::Fields& kept) {
+  const auto found = std::ranges::find(kept, "lane", [](const auto& field) { return field.first; });
+  if (found == kept.end()) return {};
+  const auto& lane = found->second;
+  store_.run(scripts::sale_raise_lanes, {lanes_key}, {lane}, repeatable).get();
+  store_.run({"ZADD", names_key, "NX", lane, sale_.name}, repeatable).get();
+  const auto owners = store_.run({"ZRANGEBYSCORE", names_key, lane, lane}).get();
+  const bool is_taken = std::ranges::any_of(
+      owners.as_items(), [&](const Value& name) { return name.as_text() != sale_.name; });
+  if (!is_taken) return {};
+  const auto other = take_lane(store_, sale_.name, true).get();
+  orders_.change_definition(sale_.name, "lane", other);
+  return {{"lane", other}};
+}
+
+void Recovery::open_gate(const Count& all, const OrderStore::Fields& kept) {
+  Pairs fields{{"sold", fmt::to_string(all.sold)},
+               {"orders", fmt::to_string(all.orders)},
+               {"given_back", fmt::to_string(all.given_back)},
+               {"buyer_gaps", fmt::to_string(all.buyer_gaps)},
+               {"epoch", fmt::to_string(epoch_)}};
+  for (const auto& more : {stock(), numbers(), lane(kept)})
+    fields.insert(fields.end(), more.begin(), more.end());
+  std::vector<std::string_view> args{token_, this_store_};
+  for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
+  const std::vector<std::string_view> names{keys_.sale};
+  const auto answer =
+      store_.run(scripts::sale_end_recovery, Words{names}, Words{args}, {}).get().as_integer();
+  check_mine(answer != 0);
+  if (answer < 0)
+    throw Error{Errc::server,
+                fmt::format("sale '{}': {} changed again while the sale was recovered; recover it "
+                            "once more",
+                            sale_.name, store_.describe())};
+}
+
 SaleRecovery Recovery::run(OrderStore::Fields kept) {
   orders_.add_sale(sale_.name, sale_.stock);
   close_gate(kept);
-  epoch_ = orders_.begin_epoch(sale_.name);
-  restore_stock();
+  if (is_closed_) orders_.keep_definition(sale_.name, {{"closed", "1"}});
+  epoch_ = orders_.begin_epoch(sale_.name, epoch_);
   restore_orders();
-  restore_returns();
   reconcile_streams();
-  send_again();
-  count_gaps();
-  open_gate();
+  restore_earlier_orders();
+  bring_on_the_way();
+  const auto all = count();
+  in_parts(all.miscounted, [&](Words args) {
+    const std::vector<std::string_view> names{keys_.sale, keys_.buyers};
+    check_mine(
+        store_.run(scripts::sale_recount, Words{names}, args, repeatable).get().as_integer() == 1);
+  });
+  restore_returned(all);
+  open_gate(all, kept);
+  Settlement{store_, sale_, orders_}.settle();  // what was begun and not done before
   return done_;
 }
 
 }  // namespace
 }  // namespace sluice::sale
 
-sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, OrderStore& orders) {
+sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, OrderStore& orders,
+                                     RecoveryOptions options) {
   sale::check_name(name);
-  auto kept = orders.definition(name);
+  const auto kept = orders.definition(name);
   auto definition = sale::read_definition(store, name).get();
   const sale::SaleKeys keys{name};
-  if (store.run({"HEXISTS", keys.sale, "archived"}).get().as_integer() == 1)
+  const auto known = store.run({"HMGET", keys.sale, "archived", "database"}).get();
+  if (!known.as_items().at(0).is_null())
     throw Error{Errc::bad_argument,
                 fmt::format("sale '{}' is archived: there is nothing to recover", name)};
   if (!definition && kept.empty())
@@ -308,5 +542,13 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
                     "was, and recover it then",
                     store.describe(), orders.describe(), name)};
   if (!definition) definition = sale::definition_of(name, kept);
-  return sale::Recovery{store, *definition, orders}.run(std::move(kept));
+  const auto& database = known.as_items().at(1);
+  if (!database.is_null() && !options.new_database &&
+      !sale::is_same_database(database.as_text(), sale::database_word(orders)))
+    sale::attach(store, *definition, orders);  // says which
+  const auto done = sale::Recovery{store, *definition, orders}.run(kept);
+  const bool was_archived =
+      std::ranges::any_of(kept, [](const auto& field) { return field.first == "archived"; });
+  if (was_archived && done.on_the_way == 0) Sale::load(store, name).get()->archive(orders);
+  return done;
 }

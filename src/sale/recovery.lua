@@ -6,6 +6,38 @@ local function store_now()
   return type(info) == 'string' and string.match(info, 'master_replid:(%x+)') or ''
 end
 
+-- part is_shut
+-- Nobody may change the sale: it is being recovered, or its store is another than the one it knows.
+-- REQUIRES: part store
+local function is_shut(recovering, store)
+  return recovering or (store and store ~= store_now())
+end
+
+-- part not_mine
+-- Another recovery has begun, or the gate is open.   KEYS[1] sale hash   ARGV[1] token
+local function not_mine() return redis.call('hget', KEYS[1], 'recovering') ~= ARGV[1] end
+
+-- script attach
+-- Remember which database the sale goes into, unless it goes into one already.
+-- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] dead letters
+-- ARGV[1] the database   ARGV[2] 1: it knows the sale, or may be new
+-- Reply: nil no such sale; else {the database that the sale goes into, 1 when nobody may change it}
+--        The database is '' where it is not known, and is not this one: orders were brought in.
+-- include sale/recovery.lua store
+-- include sale/recovery.lua is_shut
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'database', 'orders', 'recovering', 'store',
+                        'archived')
+if not sale[1] then return false end
+local database = sale[2] or ''
+if database == '' then
+  local waiting = redis.call('xlen', KEYS[2]) + redis.call('xlen', KEYS[3])
+  if ARGV[2] == '1' or tonumber(sale[3]) <= waiting then
+    database = ARGV[1]
+    redis.call('hset', KEYS[1], 'database', database)
+  end
+end
+return {database, is_shut(sale[4], sale[5]) and not sale[6] and 1 or 0}
+
 -- script shut
 -- Admit nobody until the sale was recovered: its store was lost, and the sale made again.
 -- KEYS[1] sale hash   ARGV[1] why
@@ -17,7 +49,7 @@ return redis.call('hsetnx', KEYS[1], 'recovering', ARGV[1])
 -- KEYS[1] sale hash   KEYS[2] orders stream
 -- ARGV[1] consumer group   ARGV[2] token of this recovery   ARGV[3] how many pairs always count
 -- then pairs: field, value; the others count for a lost sale
--- Reply: {which store this is, 1 when the sale was lost}
+-- Reply: {which store this is, 1 when the sale was lost, its capacity, changes, epoch, closed}
 -- include sale/recovery.lua store
 local lost = redis.call('exists', KEYS[1]) == 0
 if lost then
@@ -27,39 +59,61 @@ elseif tonumber(ARGV[3]) > 0 then
 end
 redis.call('hset', KEYS[1], 'recovering', ARGV[2])
 -- include sale/sale.lua group
-return {store_now(), lost and 1 or 0}
-
--- script restock
--- Bring the stock to where the database has it, if changes of it are lost.
--- KEYS[1] sale hash   ARGV[1] the last change   ARGV[2] the stock after it
-if tonumber(redis.call('hget', KEYS[1], 'changes') or 0) < tonumber(ARGV[1]) then
-  redis.call('hset', KEYS[1], 'changes', ARGV[1], 'capacity', ARGV[2])
-end
-return false
+local there = redis.call('hmget', KEYS[1], 'capacity', 'changes', 'epoch', 'closed')
+return {store_now(), lost and 1 or 0, there[1] or '0', there[2] or '0', there[3] or '0',
+        there[4] or ''}
 
 -- script send_again
 -- Send orders on their way that the store knows and that are on no way.
--- KEYS[1] orders stream   ARGV: two for each order: order, buyer
-for at = 1, #ARGV, 2 do
-  redis.call('xadd', KEYS[1], '*', 'order', ARGV[at], 'buyer', ARGV[at + 1])
+-- KEYS[1] sale hash   KEYS[2] orders stream   ARGV[1] token
+-- then two for each order: order, buyer
+-- Reply: 1; 0 another recovery has begun
+-- include sale/recovery.lua not_mine
+if not_mine() then return 0 end
+for at = 2, #ARGV, 2 do
+  redis.call('xadd', KEYS[2], '*', 'order', ARGV[at], 'buyer', ARGV[at + 1])
 end
-return false
+return 1
+
+-- script recount
+-- Correct what is counted for buyers.
+-- KEYS[1] sale hash   KEYS[2] buyers hash   ARGV[1] token   then two for each: buyer, "live units"
+-- Reply: 1; 0 another recovery has begun
+-- include sale/recovery.lua not_mine
+if not_mine() then return 0 end
+for at = 2, #ARGV, 2 do
+  local record = redis.call('hget', KEYS[2], ARGV[at])
+  redis.call('hset', KEYS[2], ARGV[at],
+             ARGV[at + 1] .. string.match(record, '^%d+ %d+( .+)$'))
+end
+return 1
+
+-- script set_returned
+-- KEYS[1] sale hash   KEYS[2] returned hash   ARGV[1] token   then two for each: return, its units;
+-- '0': it is of no order that ended
+-- Reply: how many were not there; -1 another recovery has begun
+-- include sale/recovery.lua not_mine
+if not_mine() then return -1 end
+local new = 0
+for at = 2, #ARGV, 2 do
+  if ARGV[at + 1] == '0' then redis.call('hdel', KEYS[2], ARGV[at])
+  else new = new + redis.call('hset', KEYS[2], ARGV[at], ARGV[at + 1]) end
+end
+return new
 
 -- script end_recovery
--- Let buyers in again.
+-- Let buyers in again, with counters that were made anew.
 -- KEYS[1] sale hash   ARGV[1] token of this recovery   ARGV[2] which store this was
--- ARGV[3] epoch   ARGV[4] units given back when the orders were counted
--- ARGV[5] units of the orders that stand   ARGV[6] orders   ARGV[7] gaps in their numbers
--- Reply: 1; 0 another recovery has begun; -1 the store has changed again; -2 count once more
+-- then pairs: field, value
+-- Reply: 1; 0 another recovery has begun; -1 the store has changed again
 -- include sale/recovery.lua store
-local sale = redis.call('hmget', KEYS[1], 'recovering', 'given_back')
-if sale[1] ~= ARGV[1] then return 0 end
+-- include sale/recovery.lua not_mine
+if not_mine() then return 0 end
 if store_now() ~= ARGV[2] then return -1 end
-if (sale[2] or '0') ~= ARGV[4] then return -2 end
-redis.call('hset', KEYS[1], 'epoch', ARGV[3], 'sold', ARGV[5], 'orders', ARGV[6],
-           'gaps', ARGV[7])
+redis.call('hdel', KEYS[1], 'last', 'day', 'taken', 'second', 'sequence', 'refused', 'store',
+           'recovering')
+redis.call('hset', KEYS[1], unpack(ARGV, 3))
 if ARGV[2] ~= '' then redis.call('hset', KEYS[1], 'store', ARGV[2]) end
-redis.call('hdel', KEYS[1], 'recovering')
 return 1
 
 -- script raise_lanes

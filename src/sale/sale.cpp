@@ -66,6 +66,12 @@ class Sale::Impl {
                                             store_.describe())};
   }
 
+  void close(OrderStore& orders) {
+    sale::attach(store_, definition_, orders);
+    orders.keep_definition(definition_.name, {{"closed", "1"}});
+    close().get();
+  }
+
   EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request,
                     const std::string& reason) {
     check_reason(reason, definition_.name);
@@ -113,7 +119,7 @@ class Sale::Impl {
     EndedOrder ended;
     sale::Settlement settlement{store_, definition_, orders};
     if (letter.order && is_known(*letter.order, orders))
-      ended = settlement.end(*letter.order, OrderState::cancelled, reason);
+      ended = settlement.end_letter(*letter.order, reason);
     store_.run({"XDEL", keys_.dead, letter.id}, sale::repeatable).get();
     return ended;
   }
@@ -220,26 +226,15 @@ std::string_view to_string(SaleState state) noexcept {
 
 namespace {
 
-/// Enters a new sale into the list of all. Returns its lane in the ids: 1 to 4095, the next one for
-/// each new sale of the store.
-Task<std::string> enter(Store& store, std::string name) {
-  constexpr std::int64_t lanes = 4095;
-  auto asked = store.run({"INCR", sale::lanes_key}, {.repeatable = true});
-  const Value count = co_await asked;
-  const auto place = fmt::to_string(count.as_integer());
-  auto entered = store.run({"ZADD", sale::names_key, "NX", place, name}, {.repeatable = true});
-  co_await entered;
-  co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
-}
-
-/// Unless another process has done it.
-Task<void> define(Store& store, SaleDefinition definition) {
+/// Unless another process has done it. With the gate shut where the store has lost the sale.
+Task<void> define(Store& store, SaleDefinition definition, bool was_lost) {
   const sale::SaleKeys keys{definition.name};
   auto fields = sale::fields_of(definition);
-  const auto lane = co_await enter(store, definition.name);
+  const auto lane = co_await sale::take_lane(store, definition.name);
   const auto stock = fmt::to_string(definition.stock);
   std::vector<std::string_view> args{sale::group, "format",   sale::format, "lane",
                                      lane,        "capacity", stock};
+  if (was_lost) args.insert(args.end(), {"recovering", "lost"});
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
   const std::vector<std::string_view> names{keys.sale, keys.orders};
   co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
@@ -278,6 +273,17 @@ Task<void> Sale::check(Store& store, SaleDefinition definition) {
 }
 
 Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
+  return make(store, std::move(definition), false);
+}
+
+Sale Sale::create(Store& store, SaleDefinition definition, OrderStore& orders) {
+  const bool was_lost = !orders.definition(definition.name).empty();
+  auto sale = make(store, std::move(definition), was_lost).get();
+  sale::enter(store, sale.definition(), orders);
+  return sale;
+}
+
+Task<Sale> Sale::make(Store& store, SaleDefinition definition, bool was_lost) {
   auto impl = std::make_unique<Impl>(
       store, definition);  // an unknown zone is told before anything is written
   auto looked = is_there(store, definition);
@@ -287,7 +293,7 @@ Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
         store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group}, sale::repeatable);
     co_await joined;
   } else {
-    auto defined = define(store, definition);
+    auto defined = define(store, definition, was_lost);
     co_await defined;
     auto again = is_there(store, definition);  // another process may have been first
     co_await again;
@@ -326,6 +332,7 @@ Task<Admission> Sale::buy(BuyerId buyer, RequestId request, std::int64_t units) 
 }
 Task<SaleStatus> Sale::status() { return impl_->status(); }
 Task<void> Sale::close() { return impl_->close(); }
+void Sale::close(OrderStore& orders) { impl_->close(orders); }
 EndedOrder Sale::cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason) {
   return impl_->cancel(orders, std::move(buyer), std::move(request), reason);
 }

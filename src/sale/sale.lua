@@ -28,14 +28,14 @@ return false
 -- script archive
 -- Mark a sale as archived, once no order is on its way: its other keys may be deleted then.
 -- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] dead letters   KEYS[4..] the hashes of orders
+-- ARGV[1] when
 -- Reply: how many of those hashes are there; nil when orders are on their way, or the sale is open
 local sale = redis.call('hmget', KEYS[1], 'closed', 'archived')
 if not sale[2] then
   if not sale[1] or redis.call('xlen', KEYS[2]) + redis.call('xlen', KEYS[3]) > 0 then
     return false
   end
-  local time = redis.call('time')
-  redis.call('hset', KEYS[1], 'archived', string.format('%.0f', time[1] * 1000000 + time[2]))
+  redis.call('hset', KEYS[1], 'archived', ARGV[1])
 end
 redis.call('del', KEYS[2], KEYS[3])
 return redis.call('exists', unpack(KEYS, 4))

@@ -2,26 +2,138 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sale/records.lua.hpp"
+#include "sale/recovery.lua.hpp"
+#include "sale/sale.lua.hpp"
+#include "sale/streams.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice::sale {
 
+std::string database_word(OrderStore& orders) {
+  return fmt::format("{} {}", orders.identity(), orders.describe());
+}
+
+bool is_same_database(std::string_view word, std::string_view other) {
+  return word.substr(0, word.find(' ')) == other.substr(0, other.find(' '));
+}
+
+bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool may_be_new) {
+  const SaleKeys keys{sale.name};
+  const auto word = database_word(orders);
+  const bool is_known = may_be_new || orders.stock(sale.name).has_value();
+  const auto reply = store
+                         .run(scripts::sale_attach, {keys.sale, keys.orders, keys.dead},
+                              {word, is_known ? "1" : "0"}, repeatable)
+                         .get();
+  bool is_shut = false;
+  if (!reply.is_null()) {
+    const auto& goes_into = reply.as_items().at(0).as_text();
+    is_shut = reply.as_items().at(1).as_integer() == 1;
+    if (!is_same_database(goes_into, word)) {
+      constexpr std::size_t shown_size = 8;
+      const auto space = goes_into.find(' ');
+      const auto there = space == std::string::npos
+                             ? std::string{"a database that knows it"}
+                             : fmt::format("database {} ({})", goes_into.substr(0, shown_size),
+                                           goes_into.substr(space + 1));
+      throw Error{
+          Errc::config_mismatch,
+          fmt::format("the orders of sale '{0}' in {1} go into {2}, and {3} is database {4}: "
+                      "use that one (--orders); where it is lost, 'sluice sale recover {0} "
+                      "--new-database' brings into {3} what the store has",
+                      sale.name, store.describe(), there, orders.describe(),
+                      word.substr(0, shown_size))};
+    }
+  }
+  orders.add_sale(sale.name, sale.stock);
+  return is_shut;
+}
+
+Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
+  attach(store, sale, orders, true);
+  const SaleKeys keys{sale.name};
+  const auto reply =
+      store.run({"HMGET", keys.sale, "format", "lane", "born", "epoch", "database", "closed"})
+          .get();
+  const auto& there = reply.as_items();
+  if (there.at(0).is_null()) return {};
+  auto fields = fields_of(sale);
+  fields.emplace_back("format", there.at(0).as_text());
+  fields.emplace_back("lane", there.at(1).as_text());
+  fields.emplace_back("born", there.at(2).as_text());
+  fields.emplace_back("database", there.at(4).as_text());
+  if (!there.at(5).is_null()) fields.emplace_back("closed", there.at(5).as_text());
+  orders.keep_definition(sale.name, fields);
+  for (const auto& [field, value] : orders.definition(sale.name)) {
+    if (field == "closed") store.run(scripts::sale_close, {keys.sale}, {}, repeatable).get();
+    if (field != "born" || value == there.at(2).as_text()) continue;
+    // The database knows the sale from before this one was created: the store has lost it.
+    const auto shut = store.run(scripts::sale_shut, {keys.sale}, {"lost"}, repeatable).get();
+    if (shut.as_integer() == 1)
+      log(LogLevel::error,
+          fmt::format("sale '{}' was lost in {} and created again; buyers wait until "
+                      "'sluice sale recover {}' has brought back its orders from {}",
+                      sale.name, store.describe(), sale.name, orders.describe()));
+  }
+  return {.is_there = true, .epoch = there.at(3).is_null() ? 0 : there.at(3).as_integer()};
+}
+
 Settlement::Settlement(Store& store, const SaleDefinition& sale, OrderStore& orders)
-    : store_(store), sale_(sale), keys_(sale.name), orders_(orders), records_(store, sale) {
-  orders_.add_sale(sale_.name, sale_.stock);
+    : store_(store),
+      sale_(sale),
+      keys_(sale.name),
+      orders_(orders),
+      records_(store, sale),
+      is_shut_(attach(store, sale, orders)) {}
+
+void Settlement::check_gate() const {
+  if (is_shut_)
+    throw Error{Errc::server,
+                fmt::format("sale '{}' cannot be changed before it is recovered: {} lost data, or "
+                            "was started again; see 'sluice sale recover'",
+                            sale_.name, store_.describe())};
+}
+
+/// Of the sale's hash; 0: it is not there.
+std::int64_t Settlement::figure(std::string_view field) {
+  const auto value = store_.run({"HGET", keys_.sale, field}).get();
+  return value.is_null() ? 0 : value.as_integer();
+}
+
+InsertResult Settlement::insert_ended(const SaleOrder& order, OrderState state,
+                                      const std::string& reason) {
+  const auto result = orders_.insert_ended(sale_.name, order, state, reason, figure("epoch"));
+  if (result.stale)
+    throw Error{Errc::server, fmt::format("sale '{}' is being recovered: cancel order {} when that "
+                                          "has ended",
+                                          sale_.name, order.number)};
+  return result;
+}
+
+/// An order that is not in the database must be in a stream.
+void Settlement::check_on_its_way(const SaleOrder& order) {
+  constexpr std::size_t page_size = 1000;
+  bool found = false;
+  read_streams(store_, keys_, page_size, [&](const std::vector<StreamOrder>& page) {
+    found |= std::ranges::any_of(
+        page, [&](const StreamOrder& entry) { return entry.order.id == order.id; });
+  });
+  if (found || !orders_.find(sale_.name, std::span{&order.id, 1}).empty()) return;
+  throw Error{Errc::database,
+              fmt::format("sale '{0}': order {1} was brought into the database, and {2} does not "
+                          "have it: it lost data, see 'sluice sale recover {0}'",
+                          sale_.name, order.number, orders_.describe())};
 }
 
 EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::string& reason) {
+  check_gate();
   auto ended = orders_.end_order(sale_.name, order.id, state, reason);
   if (!ended.order) {  // on its way, or a dead letter: a worker will find it there
-    const auto epoch = store_.run({"HGET", keys_.sale, "epoch"}).get();
-    const auto result = orders_.insert_ended(sale_.name, order, state, reason,
-                                             epoch.is_null() ? 0 : epoch.as_integer());
-    if (result.stale)
-      throw Error{Errc::server,
-                  fmt::format("sale '{}' is being recovered: cancel order {} when that "
-                              "has ended",
-                              sale_.name, order.number)};
+    check_on_its_way(order);
+    const auto result = insert_ended(order, state, reason);
     if (!result.rejected.empty())
       throw Error{Errc::database,
                   fmt::format("sale '{}': order {} cannot end, {} refuses it: {}", sale_.name,
@@ -34,8 +146,23 @@ EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::
   return ended;
 }
 
+EndedOrder Settlement::end_letter(const SaleOrder& order, const std::string& reason) {
+  if (!orders_.are_taken(sale_.name, std::span{&order, 1}).front())
+    return end(order, OrderState::cancelled, reason);
+  check_gate();
+  EndedOrder ended{.now = records_.take_out(order).get(), .order = order, .reason = reason};
+  ended.order->state = OrderState::cancelled;
+  return ended;
+}
+
 void Settlement::settle(const OrderReturn& what) {
-  if (records_.give_back(what).get() == Records::Returned::unknown)
+  const auto returned = records_.give_back(what).get();
+  if (returned == Records::Returned::shut)
+    throw Error{Errc::server,
+                fmt::format("sale '{}': order {} ended in {}; {} gets its units back when the sale "
+                            "is recovered, see 'sluice sale recover'",
+                            sale_.name, what.order.number, orders_.describe(), store_.describe())};
+  if (returned == Records::Returned::unknown)
     throw Error{Errc::server,
                 fmt::format("sale '{}': {} has no order {}, which ended in {}: it lost data, see "
                             "'sluice sale recover'",
@@ -52,20 +179,48 @@ bool Settlement::settle(const StockChange& change) {
   if (answer.is_null())
     throw Error{Errc::server,
                 fmt::format("sale '{}' is not in {} any more", sale_.name, store_.describe())};
-  if (answer.as_integer() < 0)
+  if (answer.as_integer() == -3)
     throw Error{Errc::server,
-                fmt::format("sale '{}': {} does not know of the change of the stock before number "
-                            "{}: it lost data, see 'sluice sale recover'",
-                            sale_.name, store_.describe(), change.seq)};
+                fmt::format("sale '{}': change {} of the stock waits until {} is recovered, see "
+                            "'sluice sale recover'",
+                            sale_.name, change.seq, store_.describe())};
+  if (answer.as_integer() < 0) {
+    const bool is_behind = answer.as_integer() == -1;
+    throw Error{Errc::server,
+                fmt::format("sale '{}': {} does not know of the change of the stock {} number {}: "
+                            "it lost data, see 'sluice sale recover'",
+                            sale_.name, is_behind ? store_.describe() : orders_.describe(),
+                            is_behind ? "before" : "after", change.seq)};
+  }
   orders_.end_stock_change(sale_.name, change.seq, answer.as_integer() == 1);
   return answer.as_integer() == 1;
 }
 
 bool Settlement::change_stock(std::int64_t stock) {
+  check_gate();
+  const auto behind = [&](const std::string& what) {
+    return Error{Errc::server,
+                 fmt::format("sale '{}': {}; one of them lost data, see 'sluice sale recover'",
+                             sale_.name, what)};
+  };
+  int differ = 0;
   for (;;) {
+    const auto known = figure("changes");  // first: the database is never behind
+    const auto last = orders_.last_stock_change(sale_.name);
+    if (known > last)
+      throw behind(fmt::format("{} knows {} changes of the stock, and {} {}", store_.describe(),
+                               known, orders_.describe(), last));
     const auto change = orders_.begin_stock_change(sale_.name, stock);
-    if (!change) return true;
-    if (!settle(*change) && change->now) return false;
+    if (change) {
+      if (!settle(*change) && change->now) return false;
+      continue;
+    }
+    const auto there = figure("capacity");
+    if (there == stock) return true;
+    constexpr int looks = 3;  // another process may change it meanwhile
+    if (++differ == looks)
+      throw behind(fmt::format("the stock is {} in {}, and {} in {}", there, store_.describe(),
+                               stock, orders_.describe()));
   }
 }
 

@@ -20,15 +20,38 @@
 
 namespace sluice::sale {
 
+/// Which database a sale goes into, as its hash keeps it: what it is, a space, where it was.
+std::string database_word(OrderStore& orders);
+bool is_same_database(std::string_view word, std::string_view other);
+
+/// Makes this database the one that the sale goes into, unless there is one, and enters the sale
+/// there. True: nobody may change the sale before it is recovered. Throws Error{config_mismatch}
+/// where the sale goes into another one; says which, and what to do. Where a store of an older
+/// version remembers none, and has orders that are on no way, a database that does not know the
+/// sale is refused, too, unless it `may_be_new`.
+bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool may_be_new = false);
+
+/// The same, for what will bring in orders: each learns what the other knows of the sale. Shuts the
+/// gate of a sale that was lost and created again.
+struct Entered {
+  bool is_there = false;  ///< in the store
+  std::int64_t epoch = 0;
+};
+Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders);
+
 /// Blocks the thread. Throws what the store and the database throw.
 class Settlement {
  public:
   Settlement(Store& store, const SaleDefinition& sale, OrderStore& orders);
 
   /// Ends an order of the store. The database gets it as one that ended where it is still on its
-  /// way. Throws Error{database} when the database refuses it even so.
+  /// way. Throws Error: database (refuses it even so; or does not have it, though it is not on its
+  /// way), server (the sale has to be recovered first).
   EndedOrder end(const SaleOrder& order, OrderState state, const std::string& reason);
-  /// False: more is sold than that, and nothing was changed.
+  /// The same for a dead letter. One that the database can never take is removed from the store.
+  EndedOrder end_letter(const SaleOrder& order, const std::string& reason);
+  /// False: more is sold than that, and nothing was changed. Throws Error{server} where store and
+  /// database do not know the same changes.
   bool change_stock(std::int64_t stock);
   /// Does what was begun and not done. Throws Error{server} where the store has lost an order, or a
   /// change of the stock.
@@ -45,12 +68,17 @@ class Settlement {
  private:
   void settle(const OrderReturn& what);
   bool settle(const StockChange& change);
+  InsertResult insert_ended(const SaleOrder& order, OrderState state, const std::string& reason);
+  void check_on_its_way(const SaleOrder& order);
+  void check_gate() const;
+  std::int64_t figure(std::string_view field);
 
   Store& store_;
   const SaleDefinition sale_;
   const SaleKeys keys_;
   OrderStore& orders_;
   Records records_;
+  const bool is_shut_;
 };
 
 }  // namespace sluice::sale

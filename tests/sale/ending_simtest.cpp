@@ -255,6 +255,7 @@ std::string bury_all(Store& store, Sale& sale) {
   fewer->begin_stock_change("s", 0);
   fewer->end_stock_change("s", 1, true);
   OrderWorker{store, sale, *fewer}.drain();
+  store.run({"HDEL", "{s}:sale", "database"}).get();
   const auto letters = sale.dead_letters().get();
   return letters.empty() ? std::string{} : letters.front().id;
 }

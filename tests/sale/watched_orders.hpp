@@ -24,9 +24,9 @@ class WatchedOrders : public OrderStore {
     before("insert");
     return orders_.insert(sale, orders, epoch);
   }
-  std::int64_t begin_epoch(const std::string& sale) override {
+  std::int64_t begin_epoch(const std::string& sale, std::int64_t above) override {
     before("begin_epoch");
-    return orders_.begin_epoch(sale);
+    return orders_.begin_epoch(sale, above);
   }
   std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                               std::size_t most) override {
@@ -36,6 +36,10 @@ class WatchedOrders : public OrderStore {
   std::vector<SaleOrder> find(const std::string& sale, std::span<const std::int64_t> ids) override {
     before("find");
     return orders_.find(sale, ids);
+  }
+  std::vector<bool> are_taken(const std::string& sale, std::span<const SaleOrder> orders) override {
+    before("are_taken");
+    return orders_.are_taken(sale, orders);
   }
   std::vector<BuyerTotals> totals(const std::string& sale,
                                   std::span<const BuyerId> buyers) override {
@@ -53,6 +57,11 @@ class WatchedOrders : public OrderStore {
   void keep_definition(const std::string& sale, const Fields& fields) override {
     before("keep_definition");
     return orders_.keep_definition(sale, fields);
+  }
+  void change_definition(const std::string& sale, const std::string& field,
+                         const std::string& value) override {
+    before("change_definition");
+    return orders_.change_definition(sale, field, value);
   }
   Fields definition(const std::string& sale) override {
     before("definition");
@@ -108,6 +117,18 @@ class WatchedOrders : public OrderStore {
   void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) override {
     before("end_stock_change");
     return orders_.end_stock_change(sale, seq, applied);
+  }
+  std::int64_t last_stock_change(const std::string& sale) override {
+    before("last_stock_change");
+    return orders_.last_stock_change(sale);
+  }
+  void note_stock_change(const std::string& sale, std::int64_t seq, std::int64_t stock) override {
+    before("note_stock_change");
+    return orders_.note_stock_change(sale, seq, stock);
+  }
+  std::string identity() override {
+    before("identity");
+    return orders_.identity();
   }
   std::string describe() const override { return orders_.describe(); }
 
