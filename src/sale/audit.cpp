@@ -546,8 +546,8 @@ void Auditor::compare_counters() {
            std::chrono::duration_cast<std::chrono::seconds>(parts.issued_at - IdWorker::epoch)
                .count()));
   note("sequence", counters_.text("sequence"), fmt::to_string(parts.sequence));
-  note("day", counters_.text("day"), fmt::to_string(last.day));
-  note("taken", counters_.text("taken"), fmt::to_string(last.sequence));
+  note("day", counters_.text("day"), fmt::to_string(ledger_.highest().day));
+  note("taken", counters_.text("taken"), fmt::to_string(ledger_.highest().sequence));
   if (last_order_)
     note("last", counters_.text("last"),
          fmt::to_string(last_order_->issued_at.time_since_epoch().count()));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/integer.hpp"
 
@@ -44,6 +45,8 @@ void Ledger::add(const LedgerLine& line) {
                                line.sequence, line.day, last_.sequence, last_.day);
   }
   last_ = line;
+  if (std::pair{line.day, line.sequence} > std::pair{highest_.day, highest_.sequence})
+    highest_ = line;
 }
 
 }  // namespace sluice::sale

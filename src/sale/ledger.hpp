@@ -31,12 +31,15 @@ class Ledger {
   /// The first order out of place; empty: none.
   const std::string& first_fault() const noexcept { return first_fault_; }
   const LedgerLine& last() const noexcept { return last_; }
+  /// That of the highest number of the last day: the last one, unless a number was free before it.
+  const LedgerLine& highest() const noexcept { return highest_; }
 
  private:
   std::int64_t orders_ = 0;
   std::int64_t units_ = 0;
   std::int64_t in_place_ = 0;
   LedgerLine last_;
+  LedgerLine highest_;
   std::string first_fault_;
 };
 

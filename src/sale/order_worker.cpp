@@ -303,7 +303,10 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take_over(const std::stop_token& s
 /// Does some of what processes that died left undone: ends of orders, a change of the stock.
 void OrderWorker::Impl::settle_some() {
   constexpr std::size_t most = 100;  // each is a transaction, and orders wait meanwhile
-  if (!settlement_) settlement_.emplace(store_, sale_, orders_);
+  if (!settlement_)
+    settlement_.emplace(store_, sale_, orders_);
+  else if (!settle_from_)  // somebody may have lost and made it again, or closed it
+    sale::enter(store_, sale_, orders_);
   const auto some = settlement_->settle_some(settle_from_.value_or(-1), most);
   settle_from_ = some.next;
   if (!settle_from_) next_settling_ = clock_.steady() + pause_between_looks();

@@ -161,12 +161,14 @@ void Settlement::settle(const OrderReturn& what) {
     throw Error{Errc::server,
                 fmt::format("sale '{}': order {} ended in {}; {} gets its units back when the sale "
                             "is recovered, see 'sluice sale recover'",
-                            sale_.name, what.order.number, orders_.describe(), store_.describe())};
+                            sale_.name, what.order.number, orders_.describe(), store_.describe()),
+                Effect::unknown};
   if (returned == Records::Returned::unknown)
     throw Error{Errc::server,
                 fmt::format("sale '{}': {} has no order {}, which ended in {}: it lost data, see "
                             "'sluice sale recover'",
-                            sale_.name, store_.describe(), what.order.number, orders_.describe())};
+                            sale_.name, store_.describe(), what.order.number, orders_.describe()),
+                Effect::unknown};
   orders_.return_done(sale_.name, what.order.id, what.seq);
 }
 
@@ -183,14 +185,16 @@ bool Settlement::settle(const StockChange& change) {
     throw Error{Errc::server,
                 fmt::format("sale '{}': change {} of the stock waits until {} is recovered, see "
                             "'sluice sale recover'",
-                            sale_.name, change.seq, store_.describe())};
+                            sale_.name, change.seq, store_.describe()),
+                Effect::unknown};
   if (answer.as_integer() < 0) {
     const bool is_behind = answer.as_integer() == -1;
     throw Error{Errc::server,
                 fmt::format("sale '{}': {} does not know of the change of the stock {} number {}: "
                             "it lost data, see 'sluice sale recover'",
                             sale_.name, is_behind ? store_.describe() : orders_.describe(),
-                            is_behind ? "before" : "after", change.seq)};
+                            is_behind ? "before" : "after", change.seq),
+                Effect::unknown};
   }
   orders_.end_stock_change(sale_.name, change.seq, answer.as_integer() == 1);
   return answer.as_integer() == 1;

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "engine/embedded_store.hpp"
 #include "sale/records.hpp"
@@ -126,8 +127,7 @@ TEST_F(SaleHeals, M1_AChangeOfTheStockBetweenARestartAndTheRecoveryIsRefused) {
   const Backup backup{*store_};
   EXPECT_TRUE(sale_->change_stock(*orders_, 20));
   backup.bring_back(*store_);
-  expect_refused(Errc::server, "sluice sale recover",
-                 [&] { sale_->change_stock(*orders_, 25); });
+  expect_refused(Errc::server, "sluice sale recover", [&] { sale_->change_stock(*orders_, 25); });
   expect_refused(Errc::server, "sluice sale recover",
                  [&] { sale_->cancel(*orders_, {"ann"}, {"r"}, ""); });
   EXPECT_EQ(buy("bob", "r").outcome, SaleOutcome::recovering);
@@ -246,8 +246,7 @@ TEST_F(SaleHeals, M2_ADatabaseThatWasRestoredGetsTheStocksChangesFromTheStore) {
   std::filesystem::copy_file(folder / "old.db", file,
                              std::filesystem::copy_options::overwrite_existing);
   orders_ = open_order_store("sqlite:" + file);
-  expect_refused(Errc::server, "sluice sale recover",
-                 [&] { sale_->change_stock(*orders_, 10); });
+  expect_refused(Errc::server, "sluice sale recover", [&] { sale_->change_stock(*orders_, 10); });
   expect_refused(Errc::database, "sluice sale recover",
                  [&] { sale_->cancel(*orders_, {"bob"}, {"r"}, ""); });
   EXPECT_EQ(heal().sent_again, 1);
@@ -312,8 +311,7 @@ TEST_F(SaleHeals, M3_ASaleThatIsOverStaysSo) {
         backup.bring_back(*store_);
       heal();
       EXPECT_EQ(buy("bob", "r").outcome, SaleOutcome::closed);
-      EXPECT_EQ(buy("ann", "r").outcome,
-                archived ? SaleOutcome::closed : SaleOutcome::repeated);
+      EXPECT_EQ(buy("ann", "r").outcome, archived ? SaleOutcome::closed : SaleOutcome::repeated);
       expect_clean(archived ? SaleState::archived : SaleState::closed);
       EXPECT_EQ(sale_->archive(*orders_), !archived);
     }
@@ -340,6 +338,28 @@ TEST_F(SaleHeals, M5_ASellerThatKnowsTheDatabaseDoesNotSellTwice) {
   heal();
   EXPECT_EQ(buy("bob", "r").order->number.substr(10), "0002");
   sale_.emplace(Sale::create(*store_, definition_, *orders_));
+  expect_clean();
+}
+
+// As each server does at its start, while the workers have been at work for long.
+TEST_F(SaleHeals, M4_AWorkerThatIsAtWorkSeesThatTheSaleWasMadeAgain) {
+  store_ = engine::open_embedded({});
+  sale_.emplace(Sale::create(*store_, definition_).get());
+  buy("ann", "r");
+  OrderWorker worker{*store_, *sale_, *orders_, {.idle_wait = 1ms, .claim_after = 10ms}};
+  std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
+  const auto await = [&](const auto& state) {
+    for (int i = 0; i < 20'000 && !state(); ++i) std::this_thread::sleep_for(1ms);
+    EXPECT_TRUE(state());
+  };
+  await([&] { return worker.progress().inserted == 1; });
+  store_->run({"DEL", keys[0]}).get();
+  auto again = Sale::create(*store_, definition_).get();
+  await([&] { return again.status().get().state == SaleState::recovering; });
+  working.request_stop();
+  working.join();
+  heal();
+  EXPECT_EQ(buy("bob", "r").order->number.substr(10), "0002");
   expect_clean();
 }
 
@@ -391,7 +411,7 @@ TEST_F(SaleHeals, W3_ADatabaseIsLostWithAnOrderThatEnded) {
 /// Random histories: each kind of loss, each kind of deed before the recovery, killed anywhere.
 TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
   std::random_device seeds;
-  for (int round = 0; round < test::rounds(10); ++round) {
+  for (int round = 0; round < test::rounds(6); ++round) {
     const auto seed = seeds();
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random{seed};
@@ -444,7 +464,8 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
       if (loss == 0) backup.bring_back(*store_);
       if (loss == 1) {
         store_->run({"FLUSHALL"}).get();
-        if (orders_->definition("s").empty()) sale_.emplace(Sale::create(*store_, definition_).get());
+        if (orders_->definition("s").empty())
+          sale_.emplace(Sale::create(*store_, definition_).get());
       }
       const bool has_definition = !orders_->definition("s").empty();
       const auto parts = static_cast<unsigned>(pick(32)) & (has_definition ? ~0U : ~1U);
@@ -488,8 +509,17 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
           } catch (const Error&) {
           }
         }
-      if (loss == 1 || loss == 2)
-        if (pick(2) == 0) Sale::create(*store_, definition_).get();  // a seller starts
+      std::map<std::pair<std::string, std::string>, SaleOrder> fresh;
+      if ((loss == 1 || loss == 2) && pick(2) == 0) {  // a seller starts, and may sell
+        sale_.emplace(Sale::create(*store_, definition_).get());
+        for (int i = loss == 1 ? pick(12) : 0; i > 0; --i) {
+          const auto buyer = "b" + std::to_string(pick(7));
+          const auto request = "r" + std::to_string(pick(12));
+          const auto answer = buy(buyer, request, 1 + pick(3));
+          if (answer.has_order() && !told.contains({buyer, request}))
+            fresh.insert_or_assign({buyer, request}, *answer.order);
+        }
+      }
 
       struct Killed {};
       int left = pick(60);
@@ -509,6 +539,15 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
       try {
         heal();
         work();
+        if (sale_->status().get().dead > 0) {  // sold once more
+          for (const auto& letter : sale_->dead_letters().get()) {
+            EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->order);
+            fresh.erase({letter.order->buyer.value, letter.order->request.value});
+          }
+          heal();
+          work();
+        }
+        told.merge(fresh);
         const auto status = sale_->status().get();
         const auto stock = orders_->stock("s");
         EXPECT_EQ(status.dead, 0);

@@ -102,6 +102,47 @@ TEST_F(OrderStoreTest, ComparesTheStockOfASale) {
   }
 }
 
+TEST_F(OrderStoreTest, ADatabaseKeepsItsIdentity) {
+  const auto identity = orders_->identity();
+  EXPECT_EQ(identity.size(), 32U);
+  EXPECT_EQ(open_order_store(url_)->identity(), identity);
+  EXPECT_NE(open_order_store("sqlite::memory:")->identity(), identity);
+}
+
+TEST_F(OrderStoreTest, AnEpochIsAboveThoseThatTheStoreKnows) {
+  orders_->add_sale("s", 10);
+  EXPECT_EQ(orders_->begin_epoch("s"), 1);
+  EXPECT_EQ(orders_->begin_epoch("s", 5), 6);
+  EXPECT_EQ(orders_->begin_epoch("s", 5), 7);
+}
+
+TEST_F(OrderStoreTest, AChangeOfTheStockThatItLostIsNoted) {
+  insert({order(1, "ann", 1, 4)});
+  orders_->note_stock_change("s", 3, 20);
+  EXPECT_EQ(orders_->last_stock_change("s"), 3);
+  EXPECT_EQ(orders_->stock("s")->left, 16);
+  orders_->note_stock_change("s", 3, 30);
+  EXPECT_EQ(orders_->stock("s")->left, 16) << "it is known";
+  ASSERT_TRUE(orders_->begin_stock_change("s", 25));
+  orders_->note_stock_change("s", 5, 7);
+  EXPECT_FALSE(orders_->pending_stock_change("s"));
+  EXPECT_EQ(orders_->stock("s")->left, 3);
+  EXPECT_EQ(orders_->totals("s").changes, orders_->stock("s")->changed);
+  EXPECT_THROW(orders_->note_stock_change("s", 6, 3), Error) << "4 are sold";
+  EXPECT_EQ(orders_->last_stock_change("s"), 5);
+}
+
+TEST_F(OrderStoreTest, TellsWhichOrdersItCanNeverTake) {
+  insert({order(1, "ann", 1, 1), order(2, "bob", 1, 1)});
+  auto same = order(1, "ann", 1, 1);
+  same.state = OrderState::cancelled;
+  auto number = order(3, "cid", 1, 1);
+  number.number = same.number;
+  const std::vector<SaleOrder> all{same, order(3, "cid", 1, 1), number, order(2, "cid", 1, 1),
+                                   order(3, "ann", 1, 1)};
+  EXPECT_EQ(orders_->are_taken("s", all), (std::vector<bool>{false, false, true, true, true}));
+}
+
 TEST_F(OrderStoreTest, AnOrderThatEndedBeforeItCameTakesNothingOffTheStock) {
   insert({order(1, "ann", 1, 9)});
   const auto late = order(2, "bob", 1, 5);
