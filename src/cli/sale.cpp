@@ -423,6 +423,18 @@ std::vector<Option> archive_options(SaleArgs& args, const Option& orders) {
           {"--step", "N", "How many orders are deleted at once", into(args.step, 1, 10'000)}};
 }
 
+std::vector<Option> close_options(SaleArgs& args) {
+  return {{"--orders", "URL", "The database of the orders; no recovery opens the sale again then",
+           into(args.also_orders)}};
+}
+
+std::vector<Option> recover_options(SaleArgs& args, const Option& orders) {
+  return {orders,
+          {"--new-database", "",
+           "The database that the orders went into is lost; they go into this one now",
+           into(args.new_database)}};
+}
+
 std::vector<Option> buy_options(SaleArgs& args) {
   return {
       {"--buyer", "NAME", "Who buys", into(args.buyer), true},
@@ -468,11 +480,7 @@ Command sale_command(const Globals& globals) {
                 orders},
                change_stock),
           verb("status", "Stock, orders, and what is on its way", {}, status),
-          verb("close", "Admit nobody any more",
-               {{"--orders", "URL",
-                 "The database of the orders; no recovery opens the sale again then",
-                 into(args->also_orders)}},
-               close),
+          verb("close", "Admit nobody any more", close_options(*args), close),
           verb("archive",
                "Close a sale, bring its last orders in, audit it, and delete them from the store",
                archive_options(*args, orders), archive),
@@ -489,11 +497,7 @@ Command sale_command(const Globals& globals) {
                  into(args->named, 0, 1'000'000)}},
                audit_sale),
           verb("recover", "Give a store that lost orders what the database has, and let buyers in",
-               {orders,
-                {"--new-database", "",
-                 "The database that the orders went into is lost; they go into this one now",
-                 into(args->new_database)}},
-               recover_sale)}};
+               recover_options(*args, orders), recover_sale)}};
 }
 
 }  // namespace sluice::cli
