@@ -45,12 +45,17 @@ struct DatabaseStock {
 struct DatabaseTotals {
   DatabaseStock stock{};
   std::int64_t orders = 0;
-  std::int64_t units = 0;    ///< of orders that stand
-  std::int64_t odd = 0;      ///< orders whose version, reason or return does not fit their state
-  std::int64_t applied = 0;  ///< units by which changes that ended changed the stock
+  std::int64_t units = 0;  ///< of orders that stand
+  std::int64_t odd = 0;    ///< orders whose version, reason or return does not fit their state, or
+                           ///< whose units are none that an order has
+  std::int64_t applied = 0;      ///< units by which changes that ended changed the stock
   std::int64_t last_change = 0;  ///< the last of these
   std::int64_t changes = 0;      ///< units by which changes of the stock changed it, by their list
-  std::int64_t epoch = 0;        ///< how often the sale was recovered
+  std::int64_t epoch = 0;        ///< how often the sale was recovered; -1: no number stands there
+  std::int64_t pending_changes = 0;  ///< that did not end yet; one, unless somebody wrote there
+  std::int64_t last_refused = 0;     ///< the last change that the store refused
+  std::int64_t odd_changes = 0;      ///< that do not count 1, 2, 3 ..., or stand in no state
+  std::int64_t odd_returns = 0;      ///< that are of no order that ended with so many units
 };
 
 /// What the database has of a buyer.

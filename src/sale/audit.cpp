@@ -21,6 +21,7 @@
 #include "sale/order_queue.hpp"
 #include "sale/records.hpp"
 #include "sale/streams.hpp"
+#include "sale/sums.hpp"
 #include "sluice/id.hpp"
 #include "sluice/sale_audit.hpp"
 
@@ -29,6 +30,7 @@ namespace {
 
 constexpr std::size_t page_size = 1000;
 constexpr int looks = 3;
+constexpr int looks_at_stock = 10;
 
 // The checks that count differences.
 constexpr std::string_view poison = "entries_that_make_no_order";
@@ -45,6 +47,31 @@ constexpr std::string_view damaged = "records_that_make_no_order";
 constexpr std::string_view returns_differ = "returns_that_differ";
 constexpr std::string_view definition_differs = "definition_that_differs";
 constexpr std::string_view counters_differ = "counters_that_differ";
+constexpr std::string_view expires = "keys_that_expire";
+constexpr std::string_view unlisted = "lists_of_sales_that_differ";
+
+/// The fields of the sale's hash that are numbers, and what each may be: written without zeros in
+/// front.
+struct CounterRow {
+  std::string_view name;
+  std::int64_t least;
+  std::int64_t most;
+  bool always;  ///< also in a sale that has sold nothing
+};
+
+constexpr std::int64_t end_of_time = 10'000'000'000'000'000;  // microseconds
+
+constexpr CounterRow counter_rows[] = {
+    {"capacity", 0, most_units, true},   {"sold", 0, most_units, true},
+    {"orders", 0, most_units, true},     {"lane", 1, 4095, true},
+    {"born", 1, end_of_time, true},      {"given_back", 0, most_units, false},
+    {"last", 1, end_of_time, false},     {"day", 1970'01'01, 9999'12'31, false},
+    {"taken", 0, most_units, false},     {"second", 0, 0x7fff'ffff, false},
+    {"sequence", 0, 0xffff'ffff, false}, {"changes", 0, most_units, false},
+    {"refused", 1, most_units, false},   {"epoch", 0, most_units, false},
+    {"gaps", 0, most_units, false},      {"closed", 1, 1, false},
+    {"archived", 1, end_of_time, false},
+};
 
 /// The hash of the sale, read at one instant.
 class Counters {
@@ -58,13 +85,22 @@ class Counters {
   }
 
   bool exist() const { return fields_.contains("capacity"); }
+  bool has(const std::string& name) const { return fields_.contains(name); }
   const std::string& text(const std::string& name) const {
     static const std::string none;
     const auto found = fields_.find(name);
     return found == fields_.end() ? none : found->second;
   }
+  bool is_right(const CounterRow& row) const {
+    const auto& written = text(std::string{row.name});
+    const auto number = parse_integer<std::int64_t>(written);
+    return number && *number >= row.least && *number <= row.most &&
+           fmt::to_string(*number) == written;
+  }
+  /// 0: it is not there, or not right.
   std::int64_t number(const std::string& name) const {
-    return parse_integer<std::int64_t>(text(name)).value_or(0);
+    const auto* const row = std::ranges::find(counter_rows, name, &CounterRow::name);
+    return is_right(*row) ? *parse_integer<std::int64_t>(text(name)) : 0;
   }
   /// Of the last order that these counters count; -1: there is none.
   std::int64_t last_id() const {
@@ -130,8 +166,12 @@ class Auditor {
 
   void compare_definition();
   void compare_counters();
+  void compare_stock();
+  void compare_list();
+  void look_for_expiry();
   void check_gate();
   void report();
+  void report_common();
   void report_numbers();
   void report_database();
   void report_archived();
@@ -154,6 +194,7 @@ class Auditor {
   std::unordered_set<std::int64_t> ending_;  // the database has ended them, the store has not
   std::unordered_set<std::string, KeyedHash> ending_buyers_;
   DatabaseTotals database_;
+  bool in_database_ = true;  // the database knows the sale
   std::optional<SaleOrder> last_order_;
   bool group_is_there_ = true;
 };
@@ -376,7 +417,7 @@ void Auditor::count_elsewhere(BuyerTotals& his) {
     if (in_database.contains(line.id)) continue;
     ++his.orders;
     ++his.live;
-    his.units += line.units;
+    his.units = sum(his.units, line.units);
   }
 }
 
@@ -506,11 +547,13 @@ void Auditor::compare_definition() {
       differences_.add(definition_differs, "the definition", field, shown(counters_.text(field)),
                        shown(value) + " (this program)");
   const auto kept = orders_.definition(sale_.name);
-  if (kept.empty())
+  // The orders that stand there a worker has brought in, and it keeps the definition first.
+  if (kept.empty() && database_.units > 0)
+    differences_.add(definition_differs, "the definition", "all fields", "the sale's hash", "");
+  else if (kept.empty())
     audit_.unknown.push_back(
-        "the database has no definition of the sale, as no worker of this "
-        "version has run: whether its limits, its lane and its times were "
-        "changed nobody can tell");
+        "the database has no definition of the sale, as no worker has run: whether its limits, "
+        "its lane and its times were changed nobody can tell");
   for (const auto& [field, value] : kept) {
     if (field == "archived" && counters_.text(field).empty()) continue;  // the store comes last
     if (counters_.text(field) != value)
@@ -528,16 +571,24 @@ void Auditor::compare_definition() {
 
 /// What the sale's hash says of its last order, and of what database and store agreed upon.
 void Auditor::compare_counters() {
-  const auto note = [&](const char* what, const std::string& here, const std::string& elsewhere) {
-    if (here != elsewhere) differences_.add(counters_differ, "the sale", what, here, elsewhere);
+  const auto note = [&](std::string_view what, const std::string& here,
+                        const std::string& elsewhere) {
+    if (here != elsewhere)
+      differences_.add(counters_differ, "the sale", std::string{what}, shown(here), elsewhere);
   };
-  note("epoch", fmt::to_string(counters_.number("epoch")), fmt::to_string(database_.epoch));
-  if (!orders_.pending_stock_change(sale_.name)) {
-    note("capacity", counters_.text("capacity"),
-         fmt::to_string(database_.stock.initial + database_.stock.changed));
-    note("changes", fmt::to_string(counters_.number("changes")),
-         fmt::to_string(database_.last_change));
+  for (const auto& row : counter_rows) {
+    const std::string name{row.name};
+    const auto& text = counters_.text(name);
+    const bool needed = row.always || (cut_ >= 0 && name == "last");
+    if (counters_.has(name) ? !counters_.is_right(row) : needed)
+      note(name, text, fmt::format("a number from {} to {}", row.least, row.most));
   }
+  if (counters_.has("archived")) {
+    note("closed", counters_.text("closed"), "1");
+    if (counters_.number("archived") < std::max(counters_.number("last"), counters_.number("born")))
+      note("archived", counters_.text("archived"), "an instant after the last order");
+  }
+  compare_stock();
   if (cut_ < 0) return;
   const auto& last = ledger_.last();
   const auto parts = IdWorker::parts(last.id);
@@ -553,12 +604,72 @@ void Auditor::compare_counters() {
          fmt::to_string(last_order_->issued_at.time_since_epoch().count()));
 }
 
+/// Changes of the stock, and recoveries, may go on meanwhile: what differs is read once more, the
+/// database between two equal readings of the store.
+void Auditor::compare_stock() {
+  Counters counters = counters_;
+  bool is_steady = true;
+  for (int look = 1; look <= looks_at_stock; ++look) {
+    const bool last = look == looks_at_stock;
+    const auto fits = [&](const char* what, std::int64_t elsewhere) {
+      if (counters.number(what) == elsewhere) return true;
+      if (last && is_steady)
+        differences_.add(counters_differ, "the sale", what, shown(counters.text(what)),
+                         fmt::to_string(elsewhere));
+      return false;
+    };
+    const auto& stock = database_.stock;
+    const auto capacity = in_database_ ? sum(stock.initial, stock.changed) : sale_.stock;
+    bool same = fits("epoch", database_.epoch);
+    if (database_.pending_changes == 0) {
+      same &= fits("capacity", capacity);
+      same &= fits("changes", database_.last_change);
+      // a recovery does not bring this one back: no change of before is asked for again
+      if (counters.has("refused") || database_.epoch == 0)
+        same &= fits("refused", database_.last_refused);
+    }
+    if (same || last) return;
+    counters.read(store_, keys_);
+    database_ = orders_.totals(sale_.name);
+    Counters after;
+    after.read(store_, keys_);
+    is_steady = after.text("changes") == counters.text("changes") &&
+                after.text("epoch") == counters.text("epoch");
+  }
+}
+
+/// Where the store keeps what sales have in common.
+void Auditor::compare_list() {
+  const auto note = [&](std::string_view key, const char* what, const std::string& here,
+                        std::string elsewhere) {
+    differences_.add(unlisted, "key " + std::string{key}, what, shown(here), std::move(elsewhere));
+  };
+  const auto count = store_.run({"GET", lanes_key}).get();
+  const auto made = count.is_null() ? std::string{} : count.as_text();
+  const auto number = parse_integer<std::int64_t>(made).value_or(0);
+  if (number < counters_.number("lane") || fmt::to_string(number) != made)
+    note(lanes_key, "sales that were created", made, "at least " + counters_.text("lane"));
+  if (store_.run({"ZSCORE", names_key, sale_.name}).get().is_null())
+    note(names_key, "name", "", shown(sale_.name));
+}
+
+/// No key of a sale expires: who sets a time for one loses it then.
+void Auditor::look_for_expiry() {
+  for (const auto& key : {keys_.sale, keys_.buyers, keys_.requests, keys_.returned, keys_.orders,
+                          keys_.dead, std::string{lanes_key}, std::string{names_key}}) {
+    const auto left = store_.run({"PTTL", key}).get().as_integer();
+    if (left >= 0)
+      differences_.add(expires, "key " + shown(key), "time to live", fmt::format("{} ms", left),
+                       "none");
+  }
+}
+
 void Auditor::report() {
   const auto sold = counters_.number("sold");
   const auto given_back = counters_.number("given_back");
   const auto capacity = counters_.number("capacity");
-  const auto taken = ledger_.units() - given_back;
-  check("sold_plus_left_is_stock", taken + (capacity - sold), capacity,
+  const auto taken = difference(ledger_.units(), given_back);
+  check("sold_plus_left_is_stock", sum(taken, capacity - sold), capacity,
         fmt::format("{} units in orders, {} given back, {} left", ledger_.units(), given_back,
                     capacity - sold));
   check("units_of_orders_are_sold", taken, sold,
@@ -583,28 +694,46 @@ void Auditor::report() {
   check(returns_differ, "what was given back is of orders that ended");
   check(counters_differ, "last order, day, numbers and stock");
   check(definition_differs, "as the database keeps it");
+  report_common();
   report_database();
+}
+
+void Auditor::report_common() {
+  check(expires, "every key stays");
+  check(unlisted, "the store's list of sales has this one");
 }
 
 void Auditor::report_numbers() {
   check("orders_counted", audit_.admitted, ledger_.orders(),
         "the sale's counter against the orders that there are");
   const auto gaps = counters_.number("gaps");
-  check("numbers_dense_and_ids_rising", ledger_.in_place() + gaps, ledger_.orders(),
+  check("numbers_dense_and_ids_rising", sum(ledger_.in_place(), gaps), ledger_.orders(),
         ledger_.first_fault().empty()
             ? "1, 2, 3 ... for each day, in the order of the ids"
             : fmt::format("{} gap(s) by recoveries; {}", gaps, ledger_.first_fault()));
 }
 
 void Auditor::report_database() {
+  if (!in_database_) {
+    audit_.unknown.push_back(
+        fmt::format("{} does not know the sale yet, a worker enters it: whether this is "
+                    "the database of the sale nobody can tell",
+                    orders_.describe()));
+    return;
+  }
   const auto& stock = database_.stock;
   check("database_stock_began_as_stock", stock.initial, sale_.stock, orders_.describe());
-  check("database_stock_lost_what_was_ordered", stock.initial + stock.changed - stock.left,
-        database_.units, fmt::format("{} orders", database_.orders));
+  check("database_stock_lost_what_was_ordered",
+        difference(sum(stock.initial, stock.changed), stock.left), database_.units,
+        fmt::format("{} orders", database_.orders));
   check("database_changes_add_up", stock.changed, database_.changes,
         "the list of stock changes against their sum");
+  check("changes_out_of_order", database_.odd_changes, 0,
+        "changes of the stock count from 1, and all but the last have ended");
   check("orders_with_an_odd_version", database_.odd, 0,
         "an order that stands has version 0 and no reason, one that ended has its return");
+  check("returns_of_no_order", database_.odd_returns, 0,
+        "each is of an order that ended with so many units");
 }
 
 /// An archive leaves the counters; the orders are in the database alone, where some may have ended
@@ -618,12 +747,13 @@ void Auditor::report_archived() {
                                  : "hashes of orders are left in the store: archive once more");
   const auto sold = counters_.number("sold");
   const auto given_back = counters_.number("given_back");
-  check("units_of_orders_were_sold", ledger_.units() - given_back, sold,
+  check("units_of_orders_were_sold", difference(ledger_.units(), given_back), sold,
         fmt::format("{} units in orders, {} given back before the archive", ledger_.units(),
                     given_back));
   report_numbers();
   check(counters_differ, "last order, day, numbers and stock");
   check(definition_differs, "as the database keeps it");
+  report_common();
   report_database();
   audit_.unknown.push_back(
       "the sale is archived: buyers, request ids and instants of its orders stand in the database "
@@ -631,12 +761,17 @@ void Auditor::report_archived() {
 }
 
 void Auditor::tell_what_is_unknown() {
+  if (database_.pending_changes > 0)
+    audit_.unknown.push_back(
+        "a change of the stock is under way: whether the store has as much to sell as the "
+        "database");
   audit_.unknown.push_back(
       "an order that a buyer was told of and that neither the store nor the database has: compare "
       "with what buyers have");
   audit_.unknown.push_back(
       "a change that was made in the same way in the store and in the database; the words of a "
-      "reason for which an order ended; whether somebody closed the sale by hand");
+      "reason for which an order ended; how many units a change asked for that was refused; "
+      "whether somebody closed the sale by hand");
   if (!ending_.empty())
     audit_.unknown.push_back(fmt::format(
         "{} order(s) ended in the database, and the store was not told yet", ending_.size()));
@@ -644,27 +779,42 @@ void Auditor::tell_what_is_unknown() {
 
 /// Whether the store is the one that has admitted the orders so far.
 void Auditor::check_gate() {
-  const auto& known = counters_.text("store");
-  bool open = counters_.text("recovering").empty();
-  if (open && !known.empty()) {
-    const auto info = store_.run({"INFO", "replication"}).get();
-    open = info.as_text().find("master_replid:" + known) != std::string::npos;
-  }
-  check("store_is_the_same", open ? 1 : 0, 1,
-        open ? "no restart and no other server since the sale was created or recovered"
-             : "it was started again, or another server took its place: see 'sluice sale recover'");
+  Batch batch;  // where INFO may not be run, create() could not either
+  batch.add({"INFO", "replication"});
+  const auto here = store_id(store_.run(std::move(batch)).get().front());
+  const auto note = [&](bool same, std::string detail) {
+    check("store_is_the_same", same ? 1 : 0, 1, std::move(detail));
+  };
+  const auto advice = fmt::format("run 'sluice sale recover {}'", sale_.name);
+  if (counters_.text("recovering") == shut_as_lost)
+    note(false, "the store lost the sale, and it was created again: " + advice);
+  else if (counters_.has("recovering"))
+    note(false, "a recovery of it has not ended: let it end, or " + advice);
+  else if (!counters_.has("store") && here.empty())
+    note(true, "the store does not say which it is, so the sale has no gate");
+  else if (counters_.text("store").empty())
+    note(false, "the sale does not remember its store: " + advice);
+  else
+    note(counters_.text("store") == here,
+         counters_.text("store") == here
+             ? "no restart and no other server since the sale was created or recovered"
+             : "it was started again, or another server took its place: " + advice);
 }
 
 SaleAudit Auditor::run() {
   counters_.read(store_, keys_);
   check("sale_is_loaded", counters_.exist() ? 1 : 0, 1, store_.describe());
   if (!counters_.exist()) return std::move(audit_);
-  if (counters_.text("archived").empty()) check_gate();
+  const bool is_archived = counters_.has("archived");
+  if (!is_archived) check_gate();
   cut_ = counters_.last_id();
   audit_.admitted = counters_.number("orders");
   database_ = orders_.totals(sale_.name);
+  in_database_ = orders_.stock(sale_.name).has_value();
   audit_.in_database = database_.orders;
-  if (!counters_.text("archived").empty()) {
+  look_for_expiry();
+  compare_list();
+  if (is_archived) {
     walk_rows([](const auto&) {});
     compare_definition();
     compare_counters();

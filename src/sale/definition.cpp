@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/integer.hpp"
+#include "sale/sums.hpp"
 #include "sluice/id.hpp"
 
 namespace sluice::sale {
@@ -12,7 +13,6 @@ namespace {
 
 constexpr std::size_t longest_name = 128;
 constexpr std::size_t longest_type = 16;
-constexpr std::int64_t largest_stock = 1'000'000'000'000;
 constexpr int most_digits = 12;
 
 /// The seconds of an id have 31 bits.
@@ -92,10 +92,10 @@ void check_name(std::string_view name) {
 
 void check(const SaleDefinition& sale) {
   check_name(sale.name);
-  check_range(sale, "stock", sale.stock, 0, largest_stock);
-  check_range(sale, "limit", sale.limit, 0, largest_stock);
-  check_range(sale, "unit_limit", sale.unit_limit, 0, largest_stock);
-  check_range(sale, "largest_order", sale.largest_order, 0, largest_stock);
+  check_range(sale, "stock", sale.stock, 0, most_units);
+  check_range(sale, "limit", sale.limit, 0, most_units);
+  check_range(sale, "unit_limit", sale.unit_limit, 0, most_units);
+  check_range(sale, "largest_order", sale.largest_order, 0, most_units);
   check_range(sale, "digits", sale.digits, 1, most_digits);
   const auto& type = sale.number_type;
   if (type.empty() || type.size() > longest_type ||
@@ -186,6 +186,16 @@ Task<std::string> take_lane(Store& store, std::string name, bool anew) {
   auto entered = store.run(Words{words}, repeatable);
   co_await entered;
   co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
+}
+
+std::string store_id(const Value& info) {
+  constexpr std::string_view name = "master_replid:";
+  if (info.is_error()) return {};
+  const std::string_view text = info.as_text();
+  const auto at = text.find(name);
+  if (at == text.npos) return {};
+  const auto id = text.substr(at + name.size());
+  return std::string{id.substr(0, std::min(id.find_first_not_of("0123456789abcdef"), id.size()))};
 }
 
 std::string difference(const SaleDefinition& there, const SaleDefinition& here) {

@@ -20,6 +20,9 @@ inline constexpr std::string_view format = "2";
 /// The consumer group of the orders stream.
 inline constexpr std::string_view group = "workers";
 
+/// In the field `recovering`: the store lost the sale, and it was created again.
+inline constexpr std::string_view shut_as_lost = "lost";
+
 /// For scripts that do the same when they run twice, as each request carries its id.
 inline constexpr CallOptions repeatable{.repeatable = true};
 
@@ -67,6 +70,10 @@ Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string na
 /// Enters a sale into the list of all. Returns its lane in the ids: 1 to 4095, the next one for
 /// each new sale of the store. `anew`: it is in the list, and another has its lane.
 Task<std::string> take_lane(Store& store, std::string name, bool anew = false);
+
+/// Which store a reply of INFO is of, as a sale remembers it. Empty: it does not say so, or may not
+/// be asked.
+std::string store_id(const Value& info);
 
 /// "stock 100 there, 200 here; zone ..." ; empty when they are the same.
 std::string difference(const SaleDefinition& there, const SaleDefinition& here);

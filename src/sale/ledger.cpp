@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/integer.hpp"
+#include "sale/sums.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -33,7 +34,7 @@ LedgerLine line_of(const SaleOrder& order, const SaleDefinition& sale) {
 
 void Ledger::add(const LedgerLine& line) {
   ++orders_;
-  units_ += line.units;
+  units_ = sum(units_, line.units);
 
   // Ids rise, so each number must follow the last one, or begin a later day with 1.
   const bool follows = line.day == last_.day && line.sequence == last_.sequence + 1;

@@ -19,6 +19,11 @@ namespace {
 
 constexpr std::string_view order_columns = "id, number, buyer, n, units, issued_us, request";
 constexpr std::string_view stands = "state = 'awaiting'";
+// What somebody wrote there may be beyond any sum.
+constexpr std::string_view countable_units =
+    "(CASE WHEN units BETWEEN 1 AND 1000000000000 THEN units ELSE 0 END)";
+constexpr std::string_view countable_delta =
+    "(CASE WHEN delta BETWEEN -1000000000000 AND 1000000000000 THEN delta ELSE 0 END)";
 
 OrderState state_of(const std::string& text) {
   for (const auto state : {OrderState::awaiting, OrderState::cancelled})
@@ -169,6 +174,7 @@ class SqlOrderStore final : public OrderStore {
   Error error_of(const soci::soci_error& failure) const;
 
   long long id_of(Connection& at, const std::string& sale) const;
+  static long long id_or_none(Connection& at, const std::string& sale);
   static std::optional<long long> find_id(Connection& at, const std::string& sale);
   void prepare(Connection& at) const;
   bool insert_together(Connection& at, long long sale, std::span<const SaleOrder> orders,
@@ -297,6 +303,11 @@ long long SqlOrderStore::id_of(Connection& at, const std::string& sale) const {
   throw Error{Errc::database,
               fmt::format("{}: sale '{}' is not in the database yet; its worker enters it",
                           dialect_.description, sale)};
+}
+
+/// For questions of which a sale that is not there has no answers: none has this id then.
+long long SqlOrderStore::id_or_none(Connection& at, const std::string& sale) {
+  return find_id(at, sale).value_or(-1);
 }
 
 std::optional<long long> SqlOrderStore::find_id(Connection& at, const std::string& sale) {
@@ -479,8 +490,8 @@ std::vector<SaleOrder> SqlOrderStore::page(const std::string& sale, std::int64_t
                                            std::size_t most) {
   return guarded([&](Connection& at) {
     const long long key = after;
-    return fetch(at.sql, fmt::format("id > :k ORDER BY id LIMIT {}", most), id_of(at, sale), key,
-                 most);
+    return fetch(at.sql, fmt::format("id > :k ORDER BY id LIMIT {}", most), id_or_none(at, sale),
+                 key, most);
   });
 }
 
@@ -490,8 +501,8 @@ std::vector<SaleOrder> SqlOrderStore::find(const std::string& sale,
   return guarded([&](Connection& at) {
     const long long first = ids.front();
     // No range beside it: SQLite would read all of that for the few.
-    return fetch(at.sql, fmt::format("id IN (:k, {})", fmt::join(ids, ",")), id_of(at, sale), first,
-                 ids.size());
+    return fetch(at.sql, fmt::format("id IN (:k, {})", fmt::join(ids, ",")), id_or_none(at, sale),
+                 first, ids.size());
   });
 }
 
@@ -530,7 +541,7 @@ std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
   std::vector<BuyerTotals> totals;
   if (buyers.empty()) return totals;
   return guarded([&](Connection& at) {
-    const auto in_sale = id_of(at, sale);
+    const auto in_sale = id_or_none(at, sale);
     std::vector<std::string> names;
     std::string parameters;
     for (const auto& buyer : buyers) {
@@ -547,9 +558,9 @@ std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
     for (auto* const column : {&orders, &live, &units}) select.exchange(soci::into(*column));
     select.alloc();
     select.prepare(
-        fmt::format("SELECT buyer, COUNT(*), SUM({0}), SUM(units * ({0})) FROM sale_orders "
-                    "WHERE sale = :s AND buyer IN ({1}) GROUP BY buyer",
-                    stands, parameters));
+        fmt::format("SELECT buyer, COUNT(*), SUM({0}), SUM(CASE WHEN {0} THEN {2} ELSE 0 END) "
+                    "FROM sale_orders WHERE sale = :s AND buyer IN ({1}) GROUP BY buyer",
+                    stands, parameters, countable_units));
     select.define_and_bind();
     if (!select.execute(true)) return totals;
     for (std::size_t i = 0; i < buyer.size(); ++i)
@@ -564,19 +575,47 @@ std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
 DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
   DatabaseTotals totals;
   in_transaction([&](Connection& at) {
-    const auto in_sale = id_of(at, sale);
+    at.sale_ids.erase(sale);  // whoever looks at all does not trust what was read before
+    const auto in_sale = id_or_none(at, sale);
     long long orders = 0;
     long long units = 0;
     long long odd = 0;
     long long changes = 0;
     at.sql << fmt::format(
-        "SELECT COUNT(*), COALESCE(SUM(units * ({0})), 0), COALESCE(SUM(CASE WHEN {0} THEN "
-        "version <> 0 OR reason <> '' ELSE version <> 1 END), 0) FROM sale_orders WHERE sale = :s",
-        stands),
+        "SELECT COUNT(*), COALESCE(SUM(CASE WHEN {0} THEN {1} ELSE 0 END), 0), "
+        "COALESCE(SUM(CASE WHEN {1} <> units THEN 1 WHEN {0} THEN version <> 0 OR reason <> '' "
+        "ELSE version <> 1 END), 0) FROM sale_orders WHERE sale = :s",
+        stands, countable_units),
         soci::use(in_sale), soci::into(orders), soci::into(units), soci::into(odd);
-    at.sql << "SELECT COALESCE(SUM(delta), 0) FROM sale_changes WHERE sale = :s AND "
-              "(state = 'done' OR (state = 'pending' AND delta > 0))",
+    at.sql << fmt::format(
+        "SELECT COALESCE(SUM({}), 0) FROM sale_changes WHERE sale = :s AND "
+        "(state = 'done' OR (state = 'pending' AND delta > 0))",
+        countable_delta),
         soci::use(in_sale), soci::into(changes);
+    long long pending_changes = 0;
+    long long last_refused = 0;
+    long long odd_changes = 0;
+    at.sql << fmt::format(
+        "SELECT COALESCE(SUM(CASE WHEN state = 'pending' THEN 1 ELSE 0 END), 0), "
+        "COALESCE(MAX(CASE WHEN state = 'refused' THEN seq ELSE 0 END), 0), "
+        "COALESCE(SUM(CASE WHEN {} <> delta OR seq < 1 OR seq > numbered.many OR "
+        "state NOT IN ('done', 'refused', 'pending') OR (state = 'pending' AND seq < "
+        "numbered.many) THEN 1 ELSE 0 END), 0) FROM sale_changes, (SELECT COUNT(*) AS many FROM "
+        "sale_changes WHERE sale = :s) AS numbered WHERE sale = :t",
+        countable_delta),
+        soci::use(in_sale), soci::use(in_sale), soci::into(pending_changes),
+        soci::into(last_refused), soci::into(odd_changes);
+    long long odd_epochs = 0;  // '' is none, though it reads as 0
+    at.sql << "SELECT COUNT(*) FROM sale_stock WHERE id = :s AND NOT (epoch BETWEEN 0 AND "
+              "1000000000000)",
+        soci::use(in_sale), soci::into(odd_epochs);
+    long long odd_returns = 0;
+    at.sql << fmt::format(
+        "SELECT COUNT(*) FROM sale_returns AS back WHERE sale = :s AND NOT (seq = 1 AND "
+        "done IN (0, 1) AND EXISTS (SELECT 1 FROM sale_orders AS ended WHERE ended.sale = "
+        "back.sale AND ended.id = back.order_id AND ended.units = back.units AND NOT ({})))",
+        stands),
+        soci::use(in_sale), soci::into(odd_returns);
     long long not_returned = 0;
     at.sql << fmt::format(
         "SELECT COUNT(*) FROM sale_orders AS ended WHERE sale = :s AND NOT ({}) AND NOT EXISTS "
@@ -586,8 +625,10 @@ DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
         soci::use(in_sale), soci::into(not_returned);
     long long applied = 0;
     long long last_change = 0;
-    at.sql << "SELECT COALESCE(SUM(CASE WHEN state = 'done' THEN delta ELSE 0 END), 0), "
-              "COALESCE(MAX(seq), 0) FROM sale_changes WHERE sale = :s AND state <> 'pending'",
+    at.sql << fmt::format(
+        "SELECT COALESCE(SUM(CASE WHEN state = 'done' THEN {} ELSE 0 END), 0), "
+        "COALESCE(MAX(seq), 0) FROM sale_changes WHERE sale = :s AND state <> 'pending'",
+        countable_delta),
         soci::use(in_sale), soci::into(applied), soci::into(last_change);
     totals = {.stock = stock_of(at, in_sale),
               .orders = orders,
@@ -596,7 +637,11 @@ DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
               .applied = applied,
               .last_change = last_change,
               .changes = changes,
-              .epoch = epoch_of(at, in_sale)};
+              .epoch = odd_epochs > 0 ? -1 : epoch_of(at, in_sale),
+              .pending_changes = pending_changes,
+              .last_refused = last_refused,
+              .odd_changes = odd_changes,
+              .odd_returns = odd_returns};
     return false;  // nothing was written
   });
   return totals;
@@ -772,7 +817,7 @@ std::vector<std::string> SqlOrderStore::reasons(const std::string& sale,
 std::vector<OrderReturn> SqlOrderStore::returns(const std::string& sale, std::int64_t after,
                                                 std::size_t most, bool only_pending) {
   return guarded([&](Connection& at) {
-    const long long in_sale = id_of(at, sale);
+    const long long in_sale = id_or_none(at, sale);
     const long long key = after;
     const auto size = std::max<std::size_t>(most, 2);  // see fetch()
     std::vector<long long> id(size), seq(size), units(size), done(size);

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/integer.hpp"
 #include "sale/records.lua.hpp"
+#include "sale/sums.hpp"
 #include "sluice/id.hpp"
 
 namespace sluice::sale {
@@ -42,9 +44,11 @@ class WordReader {
     return word;
   }
 
-  std::int64_t integer() noexcept {
-    const auto number = parse_integer<std::int64_t>(word()).value_or(-1);
-    if (number < 0) complete_ = false;
+  /// 0 to `most`, written as admit.lua does.
+  std::int64_t integer(std::int64_t most) noexcept {
+    const auto text = word();
+    const auto number = parse_integer<std::int64_t>(text).value_or(-1);
+    if (number < 0 || number > most || (text.front() == '0' && text.size() > 1)) complete_ = false;
     return number;
   }
 
@@ -58,8 +62,8 @@ class WordReader {
 
 std::optional<BuyerRecord> record_of(std::string_view text, std::string buyer) {
   WordReader reader{text};
-  const auto live = reader.integer();
-  const auto units = reader.integer();
+  const auto live = reader.integer(most_units);
+  const auto units = reader.integer(most_units);
   if (!reader.complete()) return std::nullopt;
   auto latest = order_of(reader.rest(), std::move(buyer));
   if (!latest) return std::nullopt;
@@ -97,18 +101,18 @@ std::optional<SaleOrder> order_of(std::string_view text, std::string buyer) {
       std::find_if(std::begin(states), std::end(states), [&](const StateRow& row) {
         return letter == std::string_view{&row.letter, 1};
       });
-  const auto n = reader.integer();
-  const auto sequence = reader.integer();
-  const auto number = reader.word();
-  const auto units = reader.integer();
-  const auto issued_us = reader.integer();
-  const WallTime issued_at{std::chrono::microseconds{issued_us}};
-  const auto second = std::chrono::floor<std::chrono::seconds>(issued_at);
   constexpr std::int64_t most_seconds = 0x7fff'ffff;
   constexpr std::int64_t most_sequence = 0xffff'ffff;
-  const bool plausible =
-      state != std::end(states) && n >= 1 && units >= 1 && second >= IdWorker::epoch &&
-      (second - IdWorker::epoch).count() <= most_seconds && sequence <= most_sequence;
+  const auto n = reader.integer(most_units);
+  const auto sequence = reader.integer(most_sequence);
+  const auto number = reader.word();
+  const auto units = reader.integer(most_units);
+  const auto issued_us = reader.integer(std::numeric_limits<std::int64_t>::max());
+  const WallTime issued_at{std::chrono::microseconds{issued_us}};
+  const auto second = std::chrono::floor<std::chrono::seconds>(issued_at);
+  const bool plausible = state != std::end(states) && n >= 1 && units >= 1 &&
+                         second >= IdWorker::epoch &&
+                         (second - IdWorker::epoch).count() <= most_seconds;
   if (!reader.complete() || !plausible || number.empty() || buyer.empty() || reader.rest().empty())
     return std::nullopt;
   const IdParts parts{.issued_at = second, .sequence = static_cast<std::uint32_t>(sequence)};

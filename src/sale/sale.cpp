@@ -180,8 +180,7 @@ namespace {
 
 /// `remembered`: which store a sale knows; `info`: what the server says of itself.
 bool is_another_store(const Value& remembered, const Value& info) {
-  if (remembered.is_null() || info.is_error()) return false;
-  return info.as_text().find("master_replid:" + remembered.as_text()) == std::string::npos;
+  return !remembered.is_null() && !info.is_error() && remembered.as_text() != sale::store_id(info);
 }
 
 }  // namespace
@@ -234,7 +233,7 @@ Task<void> define(Store& store, SaleDefinition definition, bool was_lost) {
   const auto stock = fmt::to_string(definition.stock);
   std::vector<std::string_view> args{sale::group, "format",   sale::format, "lane",
                                      lane,        "capacity", stock};
-  if (was_lost) args.insert(args.end(), {"recovering", "lost"});
+  if (was_lost) args.insert(args.end(), {"recovering", sale::shut_as_lost});
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
   const std::vector<std::string_view> names{keys.sale, keys.orders};
   co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
