@@ -26,11 +26,11 @@ using Steady = std::chrono::steady_clock;
 
 constexpr int crowd = 256;
 
-SaleDefinition goods(std::string name) {
-  return {.name = std::move(name),
+SaleDefinition goods(const std::string& name) {
+  return {.name = name,
           .stock = 1'000'000'000,
           .limit = 1,
-          .number_type = "MT",
+          .number_type = name.substr(0, 16),
           .zone = "Asia/Shanghai",
           .digits = 12};
 }

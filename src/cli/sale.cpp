@@ -182,8 +182,10 @@ int change_stock(const Globals& globals, const SaleArgs& args) {
         Json::object(
             {{"ok", changed}, {"stock", now.stock}, {"sold", now.sold}, {"left", now.left()}}),
         changed ? fmt::format("the stock is {}: {} sold, {} left", now.stock, now.sold, now.left())
-                : fmt::format("the stock stays {}: {} are sold, which is more than {}", now.stock,
-                              now.sold, args.stock));
+        : now.sold > args.stock
+            ? fmt::format("the stock stays {}: {} are sold, which is more than {}", now.stock,
+                          now.sold, args.stock)
+            : fmt::format("the stock stays {}; now {} are sold: try again", now.stock, now.sold));
   return changed ? exit_ok : exit_refused;
 }
 
@@ -337,6 +339,17 @@ int work(const Globals& globals, const SaleArgs& args) {
   return done.dead == 0 ? exit_ok : exit_check_failed;
 }
 
+/// A word that is not empty: one that is may come from a variable of a shell that was not set, and
+/// must not mean that the option was left out.
+Target into_word(std::string& word) {
+  const auto set = [&word](const std::string& given) {
+    if (given.empty())
+      throw Error{Errc::bad_argument, "it is empty: give a value, or leave the option out"};
+    word = given;
+  };
+  return {Target::Takes::one_word, set, {}};
+}
+
 Target into_instant(std::optional<WallTime>& instant) {
   const auto set = [&instant](const std::string& word) {
     instant = parse_instant(word);
@@ -392,40 +405,40 @@ std::vector<Option> definition_options(SaleArgs& args) {
           {"--file", "FILE",
            "Instead: a JSON array of sales, with members named as these options and \"name\"; all "
            "are checked before any is created",
-           into(args.file)},
+           into_word(args.file)},
           {"--orders", "URL",
            "The database of the orders; a sale that it knows and the store has lost is not sold "
            "twice",
-           into(args.also_orders)}};
+           into_word(args.also_orders)}};
 }
 
 std::vector<Option> cancel_options(SaleArgs& args, const Option& orders) {
-  return {{"--number", "NUMBER", "The order with this number", into(args.number)},
-          {"--buyer", "NAME", "Or the order of this buyer", into(args.buyer)},
-          {"--request", "ID", "and this request", into(args.request)},
+  return {{"--number", "NUMBER", "The order with this number", into_word(args.number)},
+          {"--buyer", "NAME", "Or the order of this buyer", into_word(args.buyer)},
+          {"--request", "ID", "and this request", into_word(args.request)},
           {"--reason", "TEXT", "Kept with the order", into(args.reason)},
           orders};
 }
 
 std::vector<Option> dead_options(SaleArgs& args, const Option& orders) {
   return {{"--revive", "ID", "Send the dead letter with this id to the workers again",
-           into(args.revive)},
+           into_word(args.revive)},
           {"--give-back", "ID",
            "Cancel the order of this dead letter, give its units back, and remove the letter",
-           into(args.give_back)},
+           into_word(args.give_back)},
           {"--reason", "TEXT", "Kept with the order", into(args.reason)},
           orders};
 }
 
 std::vector<Option> archive_options(SaleArgs& args, const Option& orders) {
   return {orders,
-          {"--file", "FILE", "Write all orders into this file, too, as CSV", into(args.file)},
+          {"--file", "FILE", "Write all orders into this file, too, as CSV", into_word(args.file)},
           {"--step", "N", "How many orders are deleted at once", into(args.step, 1, 10'000)}};
 }
 
 std::vector<Option> close_options(SaleArgs& args) {
   return {{"--orders", "URL", "The database of the orders; no recovery opens the sale again then",
-           into(args.also_orders)}};
+           into_word(args.also_orders)}};
 }
 
 std::vector<Option> recover_options(SaleArgs& args, const Option& orders) {
@@ -437,9 +450,9 @@ std::vector<Option> recover_options(SaleArgs& args, const Option& orders) {
 
 std::vector<Option> buy_options(SaleArgs& args) {
   return {
-      {"--buyer", "NAME", "Who buys", into(args.buyer), true},
+      {"--buyer", "NAME", "Who buys", into_word(args.buyer), true},
       {"--request", "ID", "The same again gets the same order; without it each call is a new wish",
-       into(args.request)},
+       into_word(args.request)},
       {"--units", "N", "How many, all or none", into(args.units, 1, 1'000'000'000'000)}};
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <variant>
 
@@ -182,6 +183,7 @@ std::vector<SaleDefinition> parse_sales(std::string_view text, const std::string
   Reader reader{text, file};
   std::vector<SaleDefinition> sales;
   std::set<std::string> names;
+  std::map<std::string, std::string> types;  // and the first sale of each
   reader.need('[');
   if (!reader.next_is(']')) {
     do {
@@ -189,6 +191,11 @@ std::vector<SaleDefinition> parse_sales(std::string_view text, const std::string
       sales.push_back(read_sale(reader));
       if (!names.insert(sales.back().name).second)
         reader.fail_at(place, fmt::format("sale '{}' stands twice", sales.back().name));
+      const auto [same, is_new] = types.try_emplace(sales.back().number_type, sales.back().name);
+      if (!is_new)
+        reader.fail_at(place, fmt::format("type '{}' is that of sale '{}', too: both would give "
+                                          "the same numbers",
+                                          same->first, same->second));
     } while (reader.next_is(','));
     reader.need(']');
   }

@@ -147,8 +147,14 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
                 fmt::format("sale '{}': a step of {} orders, it must have 1 to {}", name,
                             options.step, largest_step)};
   const SaleKeys keys{name};
-  const bool begun = sale.status().get().state == SaleState::archived;
-  if (!begun) bring_in_all(store, sale, orders, stop);
+  const auto is_archived = [&] { return sale.status().get().state == SaleState::archived; };
+  bool begun = is_archived();
+  try {
+    if (!begun) bring_in_all(store, sale, orders, stop);
+  } catch (const Error&) {
+    begun = is_archived();  // another process was quicker, and has deleted what this one looked for
+    if (!begun) throw;
+  }
   attach(store, sale.definition(), orders);
   if (!options.file.empty()) export_orders(orders, name, options.file);
 

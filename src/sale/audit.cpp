@@ -70,7 +70,7 @@ constexpr CounterRow counter_rows[] = {
     {"sequence", 0, 0xffff'ffff, false}, {"changes", 0, most_units, false},
     {"refused", 1, most_units, false},   {"epoch", 0, most_units, false},
     {"gaps", 0, most_units, false},      {"closed", 1, 1, false},
-    {"archived", 1, end_of_time, false},
+    {"archived", 1, end_of_time, false}, {"buyer_gaps", 0, most_units, false},
 };
 
 /// The hash of the sale, read at one instant.
@@ -649,14 +649,19 @@ void Auditor::compare_list() {
   const auto number = parse_integer<std::int64_t>(made).value_or(0);
   if (number < counters_.number("lane") || fmt::to_string(number) != made)
     note(lanes_key, "sales that were created", made, "at least " + counters_.text("lane"));
+  const auto owner = store_.run({"HGET", types_key, sale_.number_type}).get();
+  const auto named = owner.is_null() ? std::string{} : owner.as_text();
+  if (named != sale_.name && !counters_.has("archived"))
+    note(types_key, "sale that has its type of numbers", named, shown(sale_.name));
   if (store_.run({"ZSCORE", names_key, sale_.name}).get().is_null())
     note(names_key, "name", "", shown(sale_.name));
 }
 
 /// No key of a sale expires: who sets a time for one loses it then.
 void Auditor::look_for_expiry() {
-  for (const auto& key : {keys_.sale, keys_.buyers, keys_.requests, keys_.returned, keys_.orders,
-                          keys_.dead, std::string{lanes_key}, std::string{names_key}}) {
+  for (const auto& key :
+       {keys_.sale, keys_.buyers, keys_.requests, keys_.returned, keys_.orders, keys_.dead,
+        std::string{lanes_key}, std::string{names_key}, std::string{types_key}}) {
     const auto left = store_.run({"PTTL", key}).get().as_integer();
     if (left >= 0)
       differences_.add(expires, "key " + shown(key), "time to live", fmt::format("{} ms", left),
@@ -700,7 +705,7 @@ void Auditor::report() {
 
 void Auditor::report_common() {
   check(expires, "every key stays");
-  check(unlisted, "the store's list of sales has this one");
+  check(unlisted, "the store's lists of sales have this one");
 }
 
 void Auditor::report_numbers() {

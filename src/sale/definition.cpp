@@ -62,7 +62,9 @@ constexpr Field fields[] = {
     {"zone", [](const Definition& d) { return d.zone; },
      [](Definition& d, const std::string& text) { d.zone = text; }},
     {"digits", [](const Definition& d) { return fmt::to_string(d.digits); },
-     [](Definition& d, const std::string& text) { d.digits = static_cast<int>(integer_of(text)); }},
+     [](Definition& d, const std::string& text) {
+       d.digits = static_cast<int>(std::clamp<std::int64_t>(integer_of(text), 0, 99));
+     }},
 };
 
 bool is_type_character(char c) noexcept {
@@ -75,6 +77,23 @@ void check_range(const Definition& sale, std::string_view field, std::int64_t va
   if (value < least || value > most)
     throw Error{Errc::bad_argument, fmt::format("sale '{}': {} is {}, it must be {} to {}",
                                                 sale.name, field, value, least, most)};
+}
+
+/// Each field by itself.
+void check_fields(const Definition& sale) {
+  check_range(sale, "stock", sale.stock, 0, most_units);
+  check_range(sale, "limit", sale.limit, 0, most_units);
+  check_range(sale, "unit_limit", sale.unit_limit, 0, most_units);
+  check_range(sale, "largest_order", sale.largest_order, 0, most_units);
+  check_range(sale, "digits", sale.digits, 1, most_digits);
+  const auto& type = sale.number_type;
+  if (type.empty() || type.size() > longest_type ||
+      !std::all_of(type.begin(), type.end(), is_type_character))
+    throw Error{
+        Errc::bad_argument,
+        fmt::format(
+            "sale '{}': number_type is '{}', it must be 1 to {} letters, digits, '-' or '_'",
+            sale.name, type, longest_type)};
 }
 
 }  // namespace
@@ -92,19 +111,7 @@ void check_name(std::string_view name) {
 
 void check(const SaleDefinition& sale) {
   check_name(sale.name);
-  check_range(sale, "stock", sale.stock, 0, most_units);
-  check_range(sale, "limit", sale.limit, 0, most_units);
-  check_range(sale, "unit_limit", sale.unit_limit, 0, most_units);
-  check_range(sale, "largest_order", sale.largest_order, 0, most_units);
-  check_range(sale, "digits", sale.digits, 1, most_digits);
-  const auto& type = sale.number_type;
-  if (type.empty() || type.size() > longest_type ||
-      !std::all_of(type.begin(), type.end(), is_type_character))
-    throw Error{
-        Errc::bad_argument,
-        fmt::format(
-            "sale '{}': number_type is '{}', it must be 1 to {} letters, digits, '-' or '_'",
-            sale.name, type, longest_type)};
+  check_fields(sale);
   if (sale.opens_at && sale.closes_at && *sale.opens_at >= *sale.closes_at)
     throw Error{Errc::bad_argument, fmt::format("sale '{}' closes before it opens", sale.name)};
   if (sale.opens_at && *sale.opens_at >= end_of_ids)
@@ -172,6 +179,11 @@ SaleDefinition definition_of(std::string name,
       throw Error{Errc::corrupt, fmt::format("sale '{}': its field {} is damaged: {}",
                                              definition.name, field.name, error.message())};
     }
+  }
+  try {
+    check_fields(definition);
+  } catch (const Error& error) {
+    throw Error{Errc::corrupt, "a definition is damaged: " + error.message()};
   }
   return definition;
 }

@@ -26,9 +26,11 @@ inline constexpr std::string_view shut_as_lost = "lost";
 /// For scripts that do the same when they run twice, as each request carries its id.
 inline constexpr CallOptions repeatable{.repeatable = true};
 
-/// Of all sales of a store: how many were created, and their names in that order (a sorted set).
+/// Of all sales of a store: how many were created, their names in that order (a sorted set), and
+/// the sale that gives numbers of each type (a hash).
 inline constexpr std::string_view lanes_key = "sluice:sales";
 inline constexpr std::string_view names_key = "sluice:sales:names";
+inline constexpr std::string_view types_key = "sluice:sales:types";
 
 struct SaleKeys {
   explicit SaleKeys(std::string_view name)

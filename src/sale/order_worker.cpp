@@ -218,9 +218,10 @@ bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
 void OrderWorker::Impl::make_group() {
   sale_is_gone_ = !queue_.make_group();
   if (sale_is_gone_)
-    throw Error{Errc::server, fmt::format("sale '{}' is not in the store any more; 'sluice sale "
-                                          "recover' makes it again from its database",
-                                          sale_.name)};
+    throw Error{Errc::server,
+                fmt::format("sale '{}' is not in the store any more, or archived; 'sluice sale "
+                            "recover' makes one that is lost again from its database",
+                            sale_.name)};
   group_is_lost_ = false;
   log(LogLevel::warning,
       fmt::format("sale '{}': its consumer group was lost and is made again", sale_.name));

@@ -91,8 +91,9 @@ return removed
 -- Make the group again that was lost. All that stands in the stream is delivered once more: what
 -- was brought in and acknowledged is not there any more.
 -- KEYS[1] sale hash   KEYS[2] orders stream   ARGV[1] consumer group
--- Reply: 1, or 0 when there is no such sale
-if redis.call('exists', KEYS[1]) == 0 then return 0 end
+-- Reply: 1, or 0 when there is no such sale, or it is archived
+local sale = redis.call('hmget', KEYS[1], 'format', 'archived')
+if not sale[1] or sale[2] then return 0 end
 local made = redis.pcall('xgroup', 'create', KEYS[2], ARGV[1], 0, 'mkstream')
 if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made end
 return 1

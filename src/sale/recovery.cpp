@@ -466,6 +466,7 @@ Recovery::Pairs Recovery::numbers() {
 
 /// The lane of the sale, or a new one where the store, which had lost it, has given it away.
 Recovery::Pairs Recovery::lane(const OrderStore::Fields& kept) {
+  store_.run({"HSETNX", types_key, sale_.number_type, sale_.name}, repeatable).get();
   const auto found = std::ranges::find(kept, "lane", [](const auto& field) { return field.first; });
   if (found == kept.end()) return {};
   const auto& lane = found->second;

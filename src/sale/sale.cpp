@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include "base/instant.hpp"
+#include "base/integer.hpp"
 #include "number/period.hpp"
 #include "sale/admission.hpp"
 #include "sale/archive.hpp"
 #include "sale/definition.hpp"
+#include "sale/differences.hpp"
 #include "sale/on_the_way.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/orders.lua.hpp"
 #include "sale/sale.lua.hpp"
 #include "sale/settlement.hpp"
+#include "sale/sums.hpp"
 
 namespace sluice {
 namespace {
@@ -87,6 +90,10 @@ class Sale::Impl {
     auto changed = definition_;
     changed.stock = stock;
     sale::check(changed);
+    if (store_.run({"HEXISTS", keys_.sale, "archived"}).get().as_integer() == 1)
+      throw Error{
+          Errc::bad_argument,
+          fmt::format("sale '{}' is archived: its stock changes no more", definition_.name)};
     return sale::Settlement{store_, definition_, orders}.change_stock(stock);
   }
 
@@ -198,9 +205,19 @@ Task<SaleStatus> Sale::Impl::status() {
   status.dead = checked(replies.at(3)).as_integer();
   const auto& fields = checked(replies.at(1)).as_items();
   if (fields.at(0).is_null()) co_return status;
-  status.stock = fields.at(0).as_integer();
-  status.sold = fields.at(1).as_integer();
-  status.orders = fields.at(2).as_integer();
+  const auto count = [&](std::size_t at, const char* name) {
+    const auto text = fields.at(at).is_null() ? std::string{} : fields[at].as_text();
+    const auto number = parse_integer<std::int64_t>(text);
+    if (number && *number >= 0 && *number <= sale::most_units) return *number;
+    throw Error{Errc::corrupt,
+                fmt::format("sale '{}': its {} is '{}' in {}, which no sale writes; 'sluice sale "
+                            "audit {}' names what is damaged",
+                            definition_.name, name, sale::shown(text), store_.describe(),
+                            definition_.name)};
+  };
+  status.stock = count(0, "capacity");
+  status.sold = count(1, "sold");
+  status.orders = count(2, "orders");
   const auto& time = checked(replies.at(0)).as_items();
   Circumstances at{
       .closed = !fields.at(4).is_null(),
@@ -211,7 +228,7 @@ Task<SaleStatus> Sale::Impl::status() {
   if (!fields.at(3).is_null()) {
     at.now = std::max(at.now, WallTime{std::chrono::microseconds{fields.at(3).as_integer()}});
     at.day = fields.at(6).as_text();
-    at.taken = fields.at(7).as_integer();
+    at.taken = count(7, "taken");
   }
   status.state = state_of(definition_, status, at);
   co_return status;
@@ -241,6 +258,56 @@ Task<void> define(Store& store, SaleDefinition definition, bool was_lost) {
 
 }  // namespace
 
+namespace {
+
+/// Whether a sale has ended, and its last day, so that another may use its type of numbers from now
+/// on: no two orders get the same.
+Task<bool> is_type_free(Store& store, const SaleDefinition& definition, const std::string& owner) {
+  const sale::SaleKeys keys{owner};
+  auto asked = store.run({"HMGET", keys.sale, "type", "archived", "day"});
+  const Value reply = co_await asked;
+  const auto& fields = reply.as_items();
+  if (fields.at(0).is_null() || fields[0].as_text() != definition.number_type) co_return true;
+  if (fields.at(1).is_null()) co_return false;
+  if (fields.at(2).is_null()) co_return true;
+  auto time = store.time();
+  const auto now = co_await time;
+  std::string today;
+  for (const auto& day : Calendar{definition.zone}.around(now).periods)
+    if (day.start <= now) today = std::max(today, day.label);
+  co_return fields.at(2).as_text() < today;
+}
+
+/// Enters the sale as the one that gives numbers of its type; `claims` is false: only looks whether
+/// it could be.
+Task<void> need_type(Store& store, const SaleDefinition& definition, bool claims) {
+  const auto& type = definition.number_type;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    auto asked = store.run({"HGET", sale::types_key, type});
+    const Value there = co_await asked;
+    const auto owner = there.is_null() ? std::string{} : there.as_text();
+    if (owner == definition.name) co_return;
+    if (!owner.empty()) {
+      auto looked = is_type_free(store, definition, owner);
+      if (!co_await looked)
+        throw Error{Errc::bad_argument,
+                    fmt::format("sale '{}': number_type '{}' is that of sale '{}', and both would "
+                                "give the same numbers; use another",
+                                definition.name, type, sale::shown(owner))};
+    }
+    if (!claims) co_return;
+    auto claimed = store.run(scripts::sale_claim_type, {sale::types_key},
+                             {type, definition.name, owner}, sale::repeatable);
+    const Value now = co_await claimed;
+    if (now.as_integer() == 1) co_return;
+  }
+  throw Error{Errc::server, fmt::format("sale '{}': other sales claim number_type '{}' at the same "
+                                        "moment; create it again",
+                                        definition.name, type)};
+}
+
+}  // namespace
+
 /// False: it is not there, and may be created.
 Task<bool> Sale::is_there(Store& store, const SaleDefinition& definition) {
   sale::check(definition);
@@ -262,6 +329,8 @@ Task<bool> Sale::is_there(Store& store, const SaleDefinition& definition) {
                               definition.name, to_text(*definition.closes_at), store.describe(),
                               to_text(now))};
   }
+  auto typed = need_type(store, definition, false);
+  co_await typed;
   co_return false;
 }
 
@@ -291,7 +360,12 @@ Task<Sale> Sale::make(Store& store, SaleDefinition definition, bool was_lost) {
     auto joined =
         store.run(scripts::sale_join, {keys.sale, keys.orders}, {sale::group}, sale::repeatable);
     co_await joined;
+    auto listed = store.run({"HSETNX", sale::types_key, definition.number_type, definition.name},
+                            sale::repeatable);
+    co_await listed;
   } else {
+    auto typed = need_type(store, definition, true);
+    co_await typed;
     auto defined = define(store, definition, was_lost);
     co_await defined;
     auto again = is_there(store, definition);  // another process may have been first

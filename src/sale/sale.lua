@@ -17,6 +17,14 @@ if store ~= '' then redis.call('hset', KEYS[1], 'store', store) end
 -- include sale/sale.lua group
 return false
 
+-- script claim_type
+-- Note whose numbers have a type, unless that has changed.
+-- KEYS[1] types   ARGV[1] type   ARGV[2] name of the sale   ARGV[3] whose it was; empty: nobody's
+-- Reply: 1, or 0 when it is another's now
+if (redis.call('hget', KEYS[1], ARGV[1]) or '') ~= ARGV[3] then return 0 end
+redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
+return 1
+
 -- script join
 -- Give a stream that was lost alone its group back.
 -- KEYS[1] sale hash   KEYS[2] orders stream   ARGV[1] consumer group

@@ -27,6 +27,8 @@ TEST_F(SaleProgram, AFileOfSalesIsCheckedBeforeAnyIsCreated) {
        "'1.5' is neither a text in quotes nor an integer"},
       {"[" + good + ", {\"stock\": 1, \"type\": \"X\"}]", "this sale has no 'name'"},
       {"[" + good + "," + good + "]", "sale 'tea' stands twice"},
+      {"[" + good + ", {\"name\": \"a\", \"stock\": 5, \"type\": \"TE\"}]",
+       "type 'TE' is that of sale 'tea', too"},
       {"[" + good + "] x", "something stands behind the last ']'"},
       {"[" + good + ", {\"name\": \"a\", \"name\": \"b\"}]", "'name' stands twice"},
       {"[" + good + ", {\"name\": \"a\\u0000\"}]", "\\u and others are not known"},
@@ -97,6 +99,39 @@ TEST_F(SaleProgram, ADeadLetterIsGivenBackOnce) {
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(sale({"dead", "tea", "--give-back", "1-1"}).status, 75);
   EXPECT_EQ(sale({"dead", "tea"}).status, 0);
+}
+
+TEST_F(SaleProgram, AnEmptyWordIsNotAnOptionLeftOut) {
+  ASSERT_EQ(sale({"create", "tea", "--stock", "5", "--type", "TE"}).status, 0);
+  const std::vector<std::string> rows[] = {
+      {"buy", "tea", "--buyer", "ann", "--request", ""},
+      {"buy", "tea", "--buyer", ""},
+      {"cancel", "tea", "--buyer", "ann", "--request", ""},
+      {"cancel", "tea", "--number", ""},
+      {"archive", "tea", "--file", ""},
+      {"dead", "tea", "--revive", ""},
+      {"dead", "tea", "--give-back", ""},
+  };
+  for (const auto& words : rows) {
+    const Ran ran = sale(words);
+    EXPECT_EQ(ran.status, 64) << ran.output;
+    EXPECT_TRUE(ran.says("is empty")) << ran.output;
+  }
+  EXPECT_EQ(sale({"status", "tea"}).json().at("orders"), 0);
+  EXPECT_EQ(sale({"status", "tea"}).json().at("state"), "open");
+}
+
+TEST_F(SaleProgram, BeforeTheFirstWorkerStockAndAuditWork) {
+  ASSERT_EQ(sale({"create", "tea", "--stock", "5", "--type", "TE"}).status, 0);
+  const Ran other = sale({"create", "more tea", "--stock", "5", "--type", "TE"});
+  EXPECT_EQ(other.status, 64);
+  EXPECT_TRUE(other.says("'TE' is that of sale 'tea'")) << other.output;
+  sale({"buy", "tea", "--buyer", "ann"});
+  const Ran ran = sale({"audit", "tea"});
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_EQ(ran.json().at("on_the_way"), 1);
+  EXPECT_EQ(sale({"stock", "tea", "--to", "6"}).status, 0);
+  EXPECT_EQ(sale({"audit", "tea"}).status, 0);
 }
 
 TEST_F(SaleProgram, E16_ASaleEndsAndLeavesNothingBehind) {

@@ -9,10 +9,12 @@
 
 #include "engine/embedded_store.hpp"
 #include "sale/order_store_sql.hpp"
+#include "sale/watched_orders.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale.hpp"
 #include "sluice/sale_audit.hpp"
+#include "sluice/sale_recovery.hpp"
 #include "support/sanitized.hpp"
 #include "support/temp_dir.hpp"
 
@@ -319,6 +321,112 @@ TEST_F(AuditTest, E06_AGroupThatIsLost) {
   EXPECT_EQ(shop_.failing(), (Names{"group_of_workers"}));
 }
 
+TEST_F(AuditTest, AChangeOfTheStockMeanwhileIsNoDifference) {
+  test::WatchedOrders watched{*shop_.orders};
+  int changes = 0;
+  watched.before = [&](std::string_view call) {
+    if (call == "totals" && changes < 3) shop_.sale.change_stock(*shop_.orders, 61 + changes++);
+  };
+  EXPECT_TRUE(audit(*shop_.store, shop_.sale, watched).ok());
+  EXPECT_EQ(changes, 3);
+  shop_.run({"HINCRBY", "{s}:sale", "capacity", "1"});
+  EXPECT_EQ(shop_.failing(), Names{"counters_that_differ"});
+}
+
+TEST(Audit, OfASaleThatNoWorkerHasEnteredYetComparesWhatThereIs) {
+  Shop shop;
+  EXPECT_TRUE(shop.look().ok());
+  shop.buy("ann", "r");
+  const auto found = shop.look();
+  EXPECT_TRUE(found.ok());
+  EXPECT_EQ(found.on_the_way, 1);
+  EXPECT_TRUE(std::ranges::any_of(found.unknown, [](const std::string& what) {
+    return what.find("does not know the sale yet") != std::string::npos;
+  }));
+  shop.bring_in(1);
+  const auto other = open_order_store("sqlite::memory:");  // where it has gone from the stream
+  EXPECT_FALSE(audit(*shop.store, shop.sale, *other).ok());
+}
+
+TEST_F(AuditTest, TellsARecoveryThatHasNotEndedFromAnotherStore) {
+  const auto says = [&](const std::string& what) {
+    const auto checks = shop_.look().checks;
+    const auto found = std::ranges::find(checks, "store_is_the_same", &AuditCheck::name);
+    EXPECT_FALSE(found->ok);
+    EXPECT_NE(found->detail.find(what), std::string::npos) << found->detail;
+  };
+  shop_.run({"HSET", "{s}:sale", "recovering", "c0ffee"});
+  says("a recovery of it has not ended");
+  shop_.run({"HSET", "{s}:sale", "recovering", "lost"});
+  says("the store lost the sale, and it was created again");
+  shop_.run({"HDEL", "{s}:sale", "recovering"});
+  shop_.run({"HSET", "{s}:sale", "store", "c0ffee"});
+  says("another server took its place");
+}
+
+// --- figures beyond any sum ---
+
+constexpr std::string_view largest = "9223372036854775807";
+
+TEST_F(AuditTest, AnEntryOfTooManyUnitsIsADeadLetterAndEndsNobody) {
+  auto entry = shop_.run({"XRANGE", "{s}:orders", "-", "+"}).as_items().at(0);
+  auto order = entry.as_items().at(1).as_items().at(1).as_text();
+  std::size_t at = 0;  // of the units
+  for (int word = 0; word < 4; ++word) at = order.find(' ', at) + 1;
+  order.replace(at, order.find(' ', at) - at, largest);
+  for (const auto* const buyer : {"forger", "8"})
+    shop_.run({"XADD", "{s}:orders", "*", "order", order, "buyer", buyer});
+  OrderWorker worker{*shop_.store, shop_.sale, *shop_.orders};
+  worker.drain();
+  EXPECT_EQ(worker.progress().inserted, 1U);
+  EXPECT_EQ(worker.progress().dead, 2U);
+  EXPECT_EQ(shop_.failing(), Names{"entries_that_make_no_order"});
+  EXPECT_EQ(recover(*shop_.store, "s", *shop_.orders).in_database, 9);
+}
+
+TEST_F(AuditTest, RowsOfTooManyUnitsAreNamedAndARecoverySaysWhich) {
+  shop_.sql("UPDATE sale_orders SET units = " + std::string{largest} + " WHERE buyer IN ('3','4')");
+  const auto found = shop_.look();
+  EXPECT_FALSE(found.ok());
+  EXPECT_TRUE(std::ranges::any_of(found.differences, [](const auto& one) {
+    return one.what == "units" && one.elsewhere == largest;
+  }));
+  try {
+    recover(*shop_.store, "s", *shop_.orders);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::corrupt);
+    EXPECT_NE(error.message().find("0004 with id "), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(AuditTest, CountersThatNoSaleWritesAreNamed) {
+  for (const auto* const field : {"sold", "capacity", "orders"}) {
+    const auto was = shop_.run({"HGET", "{s}:sale", field}).as_text();
+    for (const std::string_view to : {largest, std::string_view{"x"}, std::string_view{""}}) {
+      shop_.run({"HSET", "{s}:sale", field, to});
+      EXPECT_FALSE(shop_.look().ok()) << field;
+      try {
+        shop_.sale.status().get();
+        ADD_FAILURE();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::corrupt);
+        EXPECT_NE(error.message().find(std::string{"its "} + field), std::string::npos)
+            << error.what();
+      }
+    }
+    shop_.run({"HSET", "{s}:sale", field, was});
+  }
+  shop_.run({"HSET", "{s}:sale", "digits", "2147483647"});
+  try {
+    Sale::load(*shop_.store, "s").get();
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::corrupt);
+    EXPECT_NE(error.message().find("digits is 99"), std::string::npos) << error.what();
+  }
+}
+
 // --- any one field anywhere ---
 
 struct Change {
@@ -347,6 +455,8 @@ class Restorer {
       shop_.run({"PERSIST", key});
     shop_.run({"SET", "sluice:sales", "1"});
     shop_.run({"ZADD", "sluice:sales:names", "1", "s"});
+    shop_.run({"DEL", "sluice:sales:types"});
+    shop_.run({"HSET", "sluice:sales:types", "MT", "s"});
     for (const auto& [hash, words] : words_) {
       shop_.run({"DEL", hash});
       std::vector<std::string_view> command{"HSET", hash};
@@ -493,11 +603,15 @@ void add_table(std::vector<Change>& changes, const Shop& shop, const std::string
 std::vector<Change> all_changes(Shop& shop) {
   std::vector<Change> changes;
   for (const auto* const key : hashes) add_hash(changes, shop, key);
-  for (const std::string key : {"{s}:sale", "{s}:buyers", "{s}:requests", "{s}:returned",
-                                "{s}:orders", "{s}:dead", "sluice:sales", "sluice:sales:names"})
+  for (const std::string key :
+       {"{s}:sale", "{s}:buyers", "{s}:requests", "{s}:returned", "{s}:orders", "{s}:dead",
+        "sluice:sales", "sluice:sales:names", "sluice:sales:types"})
     changes.push_back({key + " expires", [=](Shop& at) { at.run({"PEXPIRE", key, "100000000"}); }});
-  for (const std::string key : {"sluice:sales", "sluice:sales:names"})
+  for (const std::string key : {"sluice:sales", "sluice:sales:names", "sluice:sales:types"})
     changes.push_back({key + " deleted", [=](Shop& at) { at.run({"DEL", key}); }});
+  changes.push_back({"another sale has the type", [](Shop& at) {
+                       at.run({"HSET", "sluice:sales:types", "MT", "x"});
+                     }});
   for (const auto* const value : {"0", "", "x", "01", "-1"})
     changes.push_back({std::string{"sluice:sales "} + value, [=](Shop& at) {
                          at.run({"SET", "sluice:sales", value});

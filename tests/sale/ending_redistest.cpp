@@ -28,10 +28,15 @@ class SaleEnding : public testing::Test {
     return testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(++times);
   }
 
+  Sale create() {
+    command({"DEL", "sluice:sales:types"});  // each test of the server uses the same one
+    return Sale::create(*store_, {.name = name_, .stock = 9'999, .limit = 0, .number_type = "MT"})
+        .get();
+  }
+
   std::string name_ = new_name();
   std::unique_ptr<Store> store_ = open(test::shared_server().url());
-  Sale sale_ =
-      Sale::create(*store_, {.name = name_, .stock = 9'999, .limit = 0, .number_type = "MT"}).get();
+  Sale sale_ = create();
   test::TempDir folder_;
   std::string url_ = test::database_url(folder_);
   std::unique_ptr<OrderStore> orders_ = open_order_store(url_);
@@ -81,6 +86,13 @@ TEST_F(SaleEnding, UnitsReturnExactlyOnceWhileManyCancelAndBuy) {
   EXPECT_EQ(orders_->stock(name_)->left, 0);
   EXPECT_EQ(orders_->returns(name_, 0, 1000, false).size(), std::size_t{buyers / 2});
   test::expect_clean(*store_, sale_, *orders_);
+}
+
+TEST_F(SaleEnding, AWorkerOfAnArchivedSaleMakesNoKeysOfIt) {
+  buy_many(1, 1);
+  sale_.archive(*orders_);
+  EXPECT_THROW((OrderWorker{*store_, sale_, *orders_}.drain()), Error);
+  EXPECT_EQ(command({"EXISTS", "{" + name_ + "}:orders"}).as_integer(), 0);
 }
 
 }  // namespace

@@ -328,7 +328,7 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfGivingADeadLetterBack) {
 }
 
 TEST_F(SaleEnds, AWorkerSettlesManyAtATimeAndOrdersAmongThem) {
-  definition_ = {.name = "many", .stock = 999, .number_type = "MT", .digits = 3};
+  definition_ = {.name = "many", .stock = 999, .number_type = "MANY", .digits = 3};
   sale_ = Sale::create(*store_, definition_).get();
   std::vector<Task<Admission>> wishes;
   for (int i = 0; i < 250; ++i) wishes.push_back(sale_.buy({std::to_string(i)}, {"r"}));
@@ -400,7 +400,8 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   std::set<std::string> keys;
   const auto there = store_->run({"KEYS", "*"}).get();
   for (const auto& key : there.as_items()) keys.insert(key.as_text());
-  EXPECT_EQ(keys, (std::set<std::string>{"sluice:sales", "sluice:sales:names", "{s}:sale"}));
+  EXPECT_EQ(keys, (std::set<std::string>{"sluice:sales", "sluice:sales:names", "sluice:sales:types",
+                                         "{s}:sale"}));
 
   // An order that ends later ends in the database alone.
   EXPECT_TRUE(sale_.cancel(*orders_, {"ann"}, {"r2"}, "late").now);
@@ -419,6 +420,38 @@ TEST_F(SaleEnds, AnExportAsksForTheReasonsOfManyOrdersAtOnce) {
   const test::TempDir folder;
   sale_.archive(watched, {.file = (folder / "orders.csv").string()});
   EXPECT_EQ(asked, 1);
+}
+
+TEST_F(SaleEnds, TheSlowerOfTwoArchivesFindsTheWorkDone) {
+  for (const std::string_view at : {"totals", "page"}) {
+    SCOPED_TRACE(at);
+    store_->run({"FLUSHALL"}).get();
+    orders_ = open_order_store("sqlite::memory:");
+    sale_ = Sale::create(*store_, definition_).get();
+    for (const auto* const buyer : {"ann", "bob"}) buy(buyer, "r");
+    auto quicker = *Sale::load(*store_, "s").get();
+    test::WatchedOrders watched{*orders_};
+    bool met = false;
+    watched.before = [&](std::string_view call) {
+      if (call == at && !std::exchange(met, true)) quicker.archive(*orders_);
+    };
+    EXPECT_FALSE(sale_.archive(watched));
+    EXPECT_TRUE(met);
+    EXPECT_TRUE(audit(*store_, sale_, *orders_).ok());
+  }
+}
+
+TEST_F(SaleEnds, TheStockOfAnArchivedSaleChangesNoMore) {
+  buy("ann", "r");
+  sale_.archive(*orders_);
+  try {
+    sale_.change_stock(*orders_, 8);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::bad_argument);
+    EXPECT_NE(error.message().find("is archived"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(orders_->totals("s").last_change, 0) << "nothing is written";
 }
 
 TEST_F(SaleEnds, AnArchiveRefusesWhatIsNotInOrder) {
@@ -545,7 +578,7 @@ TEST_F(SaleEnds, AnswersAsTheModelWhateverIsAskedInWhichOrder) {
                    .stock = 5 + pick(30),
                    .limit = pick(4),
                    .unit_limit = pick(3) * 4,
-                   .number_type = "MT",
+                   .number_type = "MT" + std::to_string(round),
                    .zone = "Asia/Shanghai",
                    .digits = 4};
     auto sale = Sale::create(*store_, definition_).get();

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 class SaleOutcomes : public testing::Test {
  protected:
   Sale create(SaleDefinition definition) {
+    store_->run({"DEL", "sluice:sales:types"}).get();  // each test uses the same one
     definition.number_type = "MT";
     definition.name = testing::UnitTest::GetInstance()->current_test_info()->name();
     return Sale::create(*store_, definition).get();
@@ -125,8 +126,10 @@ TEST_F(SaleOutcomes, ASaleThatTheStoreLostIsNotLoaded) {
 
 TEST_F(SaleOutcomes, TheLimitCountsOrdersOfABuyer) {
   for (const std::int64_t limit : {0, 1, 3}) {
-    SaleDefinition definition{
-        .name = "limit" + std::to_string(limit), .stock = 100, .limit = limit, .number_type = "MT"};
+    SaleDefinition definition{.name = "limit" + std::to_string(limit),
+                              .stock = 100,
+                              .limit = limit,
+                              .number_type = "L" + std::to_string(limit)};
     auto sale = Sale::create(*store_, definition).get();
     const std::int64_t most = limit == 0 ? 20 : limit;
     for (std::int64_t n = 1; n <= most; ++n) {
@@ -181,11 +184,11 @@ TEST_F(SaleOutcomes, TheWindowIsTheStoresClock) {
   const auto now = store_->time().get();
   auto early =
       Sale::create(*store_,
-                   {.name = "early", .stock = 1, .opens_at = now + 1h, .number_type = "MT"})
+                   {.name = "early", .stock = 1, .opens_at = now + 1h, .number_type = "EARLY"})
           .get();
   EXPECT_EQ(buy(early, "ann", "r").outcome, SaleOutcome::not_started);
   EXPECT_EQ(early.status().get().state, SaleState::not_started);
-  Sale::create(*store_, {.name = "late", .stock = 1, .closes_at = now + 1h, .number_type = "MT"})
+  Sale::create(*store_, {.name = "late", .stock = 1, .closes_at = now + 1h, .number_type = "LATE"})
       .get();
   const auto past = std::to_string((now - 1us).time_since_epoch().count());
   store_->run({"HSET", "{late}:sale", "closes", past}).get();
@@ -195,7 +198,7 @@ TEST_F(SaleOutcomes, TheWindowIsTheStoresClock) {
   auto open_now =
       Sale::create(
           *store_,
-          {.name = "now", .stock = 1, .opens_at = now, .closes_at = now + 1h, .number_type = "MT"})
+          {.name = "now", .stock = 1, .opens_at = now, .closes_at = now + 1h, .number_type = "NOW"})
           .get();
   EXPECT_EQ(buy(open_now, "ann", "r").outcome, SaleOutcome::admitted);
 }
@@ -298,7 +301,7 @@ TEST_F(SaleOutcomes, AllSalesAreListedInTheOrderOfTheirCreation) {
   const auto store = open(server.url());
   EXPECT_TRUE(Sale::names(*store).get().empty());
   for (const auto* const name : {"wine", "tea", "beer", "tea"})
-    Sale::create(*store, {.name = name, .stock = 1, .number_type = "X"}).get();
+    Sale::create(*store, {.name = name, .stock = 1, .number_type = name}).get();
   EXPECT_EQ(Sale::names(*store).get(), (std::vector<std::string>{"wine", "tea", "beer"}));
 }
 
@@ -306,7 +309,7 @@ TEST_F(SaleOutcomes, E11_ASaleThatCannotSellItsStockIsRefused) {
   const auto now = store_->time().get();
   const auto refused = [&](SaleDefinition definition, const std::string& says) {
     definition.name = "E11";
-    definition.number_type = "MT";
+    definition.number_type = "E11";
     for (const bool check : {true, false}) {
       try {
         if (check)
@@ -328,7 +331,7 @@ TEST_F(SaleOutcomes, E11_ASaleThatCannotSellItsStockIsRefused) {
   refused({.stock = 1, .closes_at = now - 1h}, "nobody could buy");
   refused({.stock = 1, .opens_at = WallTime{std::chrono::hours{24 * 365 * 130}}}, "when ids end");
   refused({.stock = 1, .unit_limit = -1}, "unit_limit is -1");
-  Sale::create(*store_, {.name = "E11", .stock = 9'999, .number_type = "MT"}).get();
+  Sale::create(*store_, {.name = "E11", .stock = 9'999, .number_type = "E11"}).get();
 }
 
 TEST_F(SaleOutcomes, DefinitionsAreCheckedAndCompared) {
@@ -474,6 +477,18 @@ TEST(SaleRestart, AServerThatIsKilledLosesNoAnswer) {
   EXPECT_TRUE(buy(sale, "5", "r").order->number.ends_with("0006"));
   OrderWorker{*store, sale, *orders}.drain();
   EXPECT_EQ(orders->page("s", 0, 10).size(), 6U);
+  test::expect_clean(*store, sale, *orders);
+
+  // The sale remembers its store as a whole word.
+  const auto id = store->run({"HGET", "{s}:sale", "store"}).get().as_text();
+  for (const auto& other : {id.substr(1), id.substr(0, id.size() - 1), std::string{}}) {
+    store->run({"HSET", "{s}:sale", "store", other}).get();
+    EXPECT_EQ(sale.status().get().state, SaleState::recovering) << other;
+    EXPECT_FALSE(audit(*store, sale, *orders).ok()) << other;
+  }
+  store->run({"HDEL", "{s}:sale", "store"}).get();
+  EXPECT_FALSE(audit(*store, sale, *orders).ok());
+  recover(*store, "s", *orders);
   test::expect_clean(*store, sale, *orders);
 }
 

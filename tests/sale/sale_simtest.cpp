@@ -98,6 +98,45 @@ TEST_F(SaleOnVirtualTime, TheWindowIsHalfOpen) {
   expect(SaleState::closed, "closed");
 }
 
+TEST_F(SaleOnVirtualTime, ATypeOfNumbersBelongsToOneSale) {
+  const auto define = [](std::string name) {
+    return SaleDefinition{.name = std::move(name), .stock = 5, .number_type = "MT"};
+  };
+  auto first = Sale::create(*store_, define("first")).get();
+  const auto refused = [&] {
+    for (const bool check : {true, false}) {
+      try {
+        if (check)
+          Sale::check(*store_, define("second")).get();
+        else
+          Sale::create(*store_, define("second")).get();
+        ADD_FAILURE();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::bad_argument);
+        EXPECT_NE(error.message().find("'MT' is that of sale 'first'"), std::string::npos)
+            << error.what();
+      }
+    }
+    EXPECT_EQ(Sale::names(*store_).get().size(), 1U) << "nothing is written";
+  };
+  refused();
+  Sale::create(*store_, define("first")).get();  // joins
+  buy(first);
+  const auto orders = open_order_store("sqlite::memory:");
+  first.archive(*orders);
+  refused();  // a number of today would be given twice
+  clock_.advance(24h);
+  auto second = Sale::create(*store_, define("second")).get();
+  EXPECT_EQ(buy(second), "MT202601030001");
+  Sale::create(*store_, define("first")).get();  // is over, and takes nothing back
+  EXPECT_EQ(store_->run({"HGET", "sluice:sales:types", "MT"}).get().as_text(), "second");
+  OrderWorker{*store_, second, *orders}.drain();
+  EXPECT_TRUE(audit(*store_, second, *orders).ok());
+
+  store_->run({"DEL", "{second}:sale"}).get();  // is gone, whoever did that
+  Sale::create(*store_, define("third")).get();
+}
+
 TEST_F(SaleOnVirtualTime, ZonesDecideTheDay) {
   auto here =
       Sale::create(*store_,
@@ -105,10 +144,10 @@ TEST_F(SaleOnVirtualTime, ZonesDecideTheDay) {
           .get();
   auto there =
       Sale::create(*store_,
-                   {.name = "there", .stock = 1, .number_type = "MT", .zone = "Pacific/Apia"})
+                   {.name = "there", .stock = 1, .number_type = "AP", .zone = "Pacific/Apia"})
           .get();
   EXPECT_EQ(buy(here), "MT202601020001");
-  EXPECT_EQ(buy(there), "MT202601030001");
+  EXPECT_EQ(buy(there), "AP202601030001");
 }
 
 }  // namespace

@@ -63,10 +63,15 @@ class SaleWorker : public testing::Test {
                                             : reply.as_items().at(0).as_items().at(1).as_items();
   }
 
+  Sale create() {
+    store_->run({"DEL", "sluice:sales:types"}).get();  // each test of the server uses the same one
+    return Sale::create(*store_, {.name = name_, .stock = 9'999, .number_type = "MT"}).get();
+  }
+
   std::string name_ = testing::UnitTest::GetInstance()->current_test_info()->name();
   std::string stream_ = "{" + name_ + "}:orders";
   std::unique_ptr<Store> store_ = open(test::shared_server().url());
-  Sale sale_ = Sale::create(*store_, {.name = name_, .stock = 9'999, .number_type = "MT"}).get();
+  Sale sale_ = create();
   test::TempDir folder_;
   std::string url_ = test::database_url(folder_);
   std::unique_ptr<OrderStore> orders_ = open_order_store(url_);

@@ -58,7 +58,8 @@ class Folder {
 class Tidy {
  public:
   /// Null: nothing is to be done.
-  Tidy(Store* store, std::string name) : store_(store), name_(std::move(name)) {}
+  Tidy(Store* store, std::string name, std::string type)
+      : store_(store), name_(std::move(name)), type_(std::move(type)) {}
   ~Tidy() {
     if (!store_) return;
     try {
@@ -69,6 +70,7 @@ class Tidy {
       words.insert(words.end(), keys.begin(), keys.end());
       store_->run(Words{words}).get();
       store_->run({"ZREM", "sluice:sales:names", name_}).get();
+      store_->run({"HDEL", "sluice:sales:types", type_}).get();
     } catch (const std::exception& failure) {
       complain("the keys of sale '{}' stay: {}", name_, failure.what());
     }
@@ -79,6 +81,7 @@ class Tidy {
  private:
   Store* const store_;
   const std::string name_;
+  const std::string type_;  // of this sale alone
 };
 
 struct Figure {
@@ -111,7 +114,7 @@ class Demo {
     const auto store = open(url_);
     const auto orders = open_order_store(args_.orders);
     const SaleDefinition planned = definition();
-    const Tidy tidy{is_embedded() ? nullptr : store.get(), planned.name};
+    const Tidy tidy{is_embedded() ? nullptr : store.get(), planned.name, planned.number_type};
     Sale sale = Sale::create(*store, planned).get();
     if (!globals_.json)
       put("{} bottles of {}, {} buyers, store {}, orders {}\n", args_.stock, sale.definition().name,
@@ -135,9 +138,11 @@ class Demo {
                               .stock = args_.stock,
                               .number_type = "MT",
                               .zone = "Asia/Shanghai"};
-    // On a server that others use, a sale of its own.
-    if (!is_embedded())
-      definition.name += fmt::format("-demo-{}", system_clock().wall().time_since_epoch().count());
+    if (!is_embedded()) {  // on a server that others use, a sale and numbers of its own
+      const auto now = system_clock().wall().time_since_epoch().count();
+      definition.name += fmt::format("-demo-{}", now);
+      definition.number_type += fmt::format("{:014}", now % 100'000'000'000'000);
+    }
     while (std::pow(10, definition.digits) - 1 < static_cast<double>(args_.stock))
       ++definition.digits;
     return definition;
