@@ -9,7 +9,9 @@
 ///   that were handed to nobody (XGROUP DELCONSUMER) are found, and consumers of dead workers are
 ///   removed once they have nothing pending. What a Sale::cancel() or change_stock() began and a
 ///   crash left undone is settled when a worker begins, and twice in each `claim_after`.
-/// Not guaranteed: that orders reach the database in the order of their ids.
+/// Not guaranteed: that orders reach the database in the order of their ids. That an entry which
+///   others wrote into the stream is refused: one without the store's record of its buyer may be an
+///   order whose record was lost, so it is brought in, and the audit names it.
 /// Threads: one worker, one thread. Run as many workers as you like, in as many processes.
 /// In Redis: a consumer of its own in the group `workers` of {NAME}:orders; gone when the worker
 ///   stops with nothing pending. A batch costs one round trip besides the database's work.

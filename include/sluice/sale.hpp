@@ -14,7 +14,8 @@
 ///   was started again, or a replica took its place, buyers get `recovering` until recover()
 ///   (sluice/sale_recovery.hpp) has brought back what the database knows; orders that can be no
 ///   more end as dead letters (docs/sale.md), counted in `sluice_sale_dead_letters_total`. Numbers
-///   are unique within a sale: give each sale a `number_type` of its own.
+///   are unique among the sales of one store: where several stores write into one database, give
+///   their sales types of their own.
 /// Threads: any. Calls made at the same time travel together, in one round trip and one script.
 /// In Redis, all in the slot of NAME, no TTL: hash {NAME}:sale (definition, sold, counters), hash
 ///   {NAME}:buyers (buyer to his latest order), hash {NAME}:requests (buyer and request to an
@@ -22,7 +23,8 @@
 ///   the group `workers` (orders on their way), stream {NAME}:dead (orders that the database
 ///   refused). An order of a buyer with 13 bytes and a request of 36 is 160 bytes. archive()
 ///   leaves the first hash alone. Beside them for all sales: the string sluice:sales counts those
-///   that were created, the sorted set sluice:sales:names has their names.
+///   that were created, the sorted set sluice:sales:names has their names, the hash
+///   sluice:sales:types the sale that gives numbers of each type.
 ///
 ///     auto sale = Sale::create(store, {.name = "maotai", .stock = 100, .number_type =
 ///     "MT"}).get(); auto answer = sale.buy(BuyerId{"42"}, RequestId{"c1f0"}).get(); if
@@ -71,7 +73,8 @@ struct SaleDefinition {
   /// Units of the largest order; 0: only the stock bounds it.
   std::int64_t largest_order = 0;
   /// What order numbers begin with: 1 to 16 letters, digits, '-' or '_'. There is no default: two
-  /// sales of one type give the same numbers.
+  /// sales of one type would give the same numbers, so a type belongs to one sale of a store until
+  /// that is archived and the day of its last number over.
   std::string number_type = {};
   /// IANA name of the zone whose midnights begin a new day of numbers.
   std::string zone = "UTC";
@@ -182,7 +185,8 @@ class Sale {
   static Task<void> check(Store& store, SaleDefinition definition);
   /// Defines the sale in the store, or joins it where it is defined already, in the same words;
   /// also where it is over: an archived sale stays `closed` for ever. Throws Error: bad_argument (a
-  /// field out of range, or a sale that could not sell its stock; says which and why),
+  /// field out of range, a sale that could not sell its stock, or another's number_type; says which
+  /// and why),
   /// config_mismatch (defined otherwise; says how).
   /// Not guaranteed: that the store has not lost this sale. One that comes back empty lets create()
   /// begin a new one, which sells the stock once more until a worker or the create() below sees the
@@ -212,6 +216,7 @@ class Sale {
   /// store has of this buyer was damaged), and what the store throws.
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units = 1);
 
+  /// Throws Error: corrupt (a figure in the store that no sale writes), and what the store throws.
   Task<SaleStatus> status();
   /// Admits nobody any more. Orders on their way still reach the database. There is no way back.
   /// The store alone knows of it: one that comes back from before it, sells on after its recovery,
@@ -236,8 +241,8 @@ class Sale {
   /// on after the recovery), and what both throw.
   EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason);
   /// Changes what the sale sells in all. False: more is sold than that; nothing was changed.
-  /// Throws Error: bad_argument (out of range, or more than a day has numbers), server (store and
-  /// database do not know the same changes: recover the sale).
+  /// Throws Error: bad_argument (out of range, more than a day has numbers, or an archived sale),
+  /// server (store and database do not know the same changes: recover the sale).
   bool change_stock(OrderStore& orders, std::int64_t stock);
   /// Does what a cancel() or change_stock() began and a crash left undone.
   void settle(OrderStore& orders);
