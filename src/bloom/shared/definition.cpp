@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // of a string in Redis
 constexpr std::uint64_t least_link = 64;
-constexpr unsigned most_hashes = 1100;  // Redisson's, for the smallest double above 0, are 1074
+constexpr unsigned most_hashes_of_redisson =
+    1100;  // Redisson's, for the smallest double above 0, are 1074
 constexpr std::size_t most_links = 64;
 constexpr std::uint64_t most_expected = 1'000'000'000'000;
 constexpr std::uint64_t growth = 2;
@@ -43,7 +44,7 @@ Link link_of(std::uint64_t expected, double error_rate, std::uint64_t largest) {
   Link link{.bits = std::clamp(optimal_bits(capacity, error_rate), std::uint64_t{1}, largest),
             .hashes = 0,
             .capacity = capacity};
-  link.hashes = std::min(hashes_of_size(link.bits, capacity), most_hashes);
+  link.hashes = std::min(hashes_of_size(link.bits, capacity), most_hashes_of_redisson);
   return link;
 }
 
@@ -71,7 +72,7 @@ std::optional<Link> parse_link(std::string_view bits, std::string_view hashes,
   const auto keys = parse_integer<std::uint64_t>(capacity);
   const bool is_sound = bits_number && hashes_number && keys && *bits_number >= 1 &&
                         *bits_number <= most_bits && *hashes_number >= 1 &&
-                        *hashes_number <= most_hashes;
+                        *hashes_number <= most_hashes_of_redisson;
   if (!is_sound) return std::nullopt;
   return Link{.bits = *bits_number,
               .hashes = *hashes_number,
@@ -218,7 +219,7 @@ Definition Definition::made(const SharedBloomSize& size) {
     made.chain += text_of(first);
   } else {
     first.bits = optimal_bits(size.expected, size.error_rate);
-    first.hashes = std::min(hashes_of_size(first.bits, size.expected), most_hashes);
+    first.hashes = std::min(hashes_of_size(first.bits, size.expected), most_hashes_of_redisson);
   }
   first.modulus = Modulus{first.bits};
   made.size = fmt::to_string(first.bits);
