@@ -484,7 +484,7 @@ std::set<std::string> commands_in(const std::string& markdown) {
   std::istringstream lines{markdown};
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("## sluice ")) commands.insert(line.substr(10));
-  for (const char* const other : {"latch", "sale", "proxy"}) commands.erase(other);
+  for (const char* const other : {"latch", "sale", "bloom", "proxy"}) commands.erase(other);
   return commands;
 }
 
@@ -514,6 +514,13 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
       {"sale dead", "--json sale dead \"sale $0\""},
       {"sale recover", "sale recover \"sale $0\""},
       {"sale archive", "sale archive \"sale $0\""},
+      {"bloom create", "bloom create B$0 --expected 100"},
+      {"bloom add", "bloom add B$0 ann"},
+      {"bloom contains", "bloom contains B$0 ann"},
+      {"bloom info", "bloom info B$0"},
+      {"bloom rebuild", "bloom rebuild B$0 -n 100 ann"},
+      {"bloom save", "bloom save B$0 b$0.bloom"},
+      {"bloom load", "bloom load C$0 b$0.bloom"},
       {"demo", "demo --buyers 5 --stock 2"},
       {"bench", "bench --each 1ms --threads 2"},
       {"doctor", "doctor"},
