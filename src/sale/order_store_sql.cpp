@@ -626,10 +626,10 @@ void count_changes(soci::session& sql, long long sale, DatabaseTotals& totals) {
   sql << fmt::format(
       "SELECT COALESCE(SUM(CASE WHEN state = 'pending' THEN 1 ELSE 0 END), 0), "
       "COALESCE(MAX(CASE WHEN state = 'refused' THEN seq ELSE 0 END), 0), "
-      "COALESCE(SUM(CASE WHEN {} <> delta OR seq < 1 OR seq > numbered.many OR "
-      "state NOT IN ('done', 'refused', 'pending') OR (state = 'pending' AND seq < "
-      "numbered.many) THEN 1 ELSE 0 END), 0) FROM sale_changes, (SELECT COUNT(*) AS many FROM "
-      "sale_changes WHERE sale = :s) AS numbered WHERE sale = :t",
+      "COALESCE(SUM(CASE WHEN {} <> delta OR seq < 1 OR "
+      "state NOT IN ('done', 'refused', 'pending') OR (state = 'pending' AND seq < latest.id) "
+      "THEN 1 ELSE 0 END), 0) FROM sale_changes, (SELECT MAX(seq) AS id FROM sale_changes "
+      "WHERE sale = :s) AS latest WHERE sale = :t",
       countable_delta),
       soci::use(sale), soci::use(sale), soci::into(pending), soci::into(last_refused),
       soci::into(odd);
