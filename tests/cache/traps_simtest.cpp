@@ -148,9 +148,8 @@ TEST_F(Traps, C06_ADroppedCallTakesNothingFromTheOthers) {
   source_.hold();
   std::optional<Get> patient;
   {
-    auto dropped = here.get("1", source_.loader());
-    auto start = [](Task<std::optional<std::string>>& task) -> Task<void> { co_await task; };
-    auto outer = std::make_optional(start(dropped));
+    auto start = [](Task<std::optional<std::string>> task) -> Task<void> { co_await task; };
+    auto outer = std::make_optional(start(here.get("1", source_.loader())));
     auto awaiter = outer->operator co_await();
     EXPECT_TRUE(awaiter.await_suspend(std::noop_coroutine()));
     source_.await_begun(1);
