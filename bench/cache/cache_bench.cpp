@@ -107,7 +107,9 @@ int main(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
   if (options.only == "storms") return print_storms(), 0;
   Report report{"cache", options};
-  for (auto* const row : {&once, &hit, &local}) report.add(std::move(*row));
-  for (auto& row : near_rows(options)) report.add(std::move(row));
+  if (options.wants("guard"))
+    for (auto& row : guard_rows(options)) report.add(std::move(row));
+  if (options.wants("near"))
+    for (auto& row : near_rows(options)) report.add(std::move(row));
   report.print();
 }
