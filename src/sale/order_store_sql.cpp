@@ -154,9 +154,21 @@ class SqlOrderStore final : public OrderStore {
   /// Runs `work` in a transaction; commits when it returns true, else rolls back.
   template <class Do>
   bool in_transaction(Do&& work) {
+    return begun(dialect_.begin, std::forward<Do>(work));
+  }
+  /// The same for one that only reads.
+  template <class Do>
+  void in_snapshot(Do&& read) {
+    begun(dialect_.begin_reading, [&](Connection& at) {
+      read(at);
+      return false;
+    });
+  }
+  template <class Do>
+  bool begun(std::string_view begin, Do&& work) {
     return guarded([&](Connection& at) {
       if (dialect_.check_presence) dialect_.check_presence();
-      at.sql << std::string{dialect_.begin};
+      at.sql << std::string{begin};
       if (!work(at)) {
         at.sql.rollback();
         return false;
@@ -643,7 +655,7 @@ void count_changes(soci::session& sql, long long sale, DatabaseTotals& totals) {
 
 DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
   DatabaseTotals totals;
-  in_transaction([&](Connection& at) {
+  in_snapshot([&](Connection& at) {
     at.sale_ids.erase(sale);  // whoever looks at all does not trust what was read before
     const auto in_sale = id_or_none(at, sale);
     totals = {.stock = stock_of(at, in_sale)};
@@ -655,7 +667,6 @@ DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
               "1000000000000)",
         soci::use(in_sale), soci::into(odd_epochs);
     totals.epoch = odd_epochs > 0 ? -1 : epoch_of(at, in_sale);
-    return false;  // nothing was written
   });
   return totals;
 }

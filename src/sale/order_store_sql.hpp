@@ -40,6 +40,7 @@ struct SqlDialect {
   std::vector<std::string_view> schema;
   std::vector<SqlColumn> columns;  ///< added to the tables of `schema` where they are missing
   std::string_view begin;          ///< a transaction that will write
+  std::string_view begin_reading;  ///< one that sees one instant, and holds up no writer
   std::string_view insert_prefix;  ///< "INSERT INTO" or "INSERT IGNORE INTO": with the suffix, a
                                    ///< repeat is no error
   std::string_view insert_suffix;

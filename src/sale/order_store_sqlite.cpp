@@ -111,6 +111,7 @@ SqlDialect sqlite_dialect(const std::string& path) {
                   {"sale_orders", "reason", "TEXT NOT NULL DEFAULT ''"},
                   {"sale_orders", "version", "BIGINT NOT NULL DEFAULT 0"}},
       .begin = "BEGIN IMMEDIATE",
+      .begin_reading = "BEGIN",
       .insert_prefix = "INSERT INTO",
       .insert_suffix = "ON CONFLICT DO NOTHING",
       .classify = classify,
