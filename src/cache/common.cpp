@@ -7,6 +7,7 @@
 #include "base/callback.hpp"
 #include "base/random.hpp"
 #include "sluice/log.hpp"
+#include "store/key_name.hpp"
 
 namespace sluice::cache {
 namespace {
@@ -32,11 +33,8 @@ void check_time(const std::string& name, std::string_view what, milliseconds tim
 std::string checked_name(std::string name) {
   if (name.empty()) throw Error{Errc::bad_argument, "a cache guard needs a name"};
   if (name.size() > longest_name) refuse(name, "its name is longer than 1 KiB");
-  const auto opens = name.find('{');
-  const auto closes = name.find('}', opens == name.npos ? 0 : opens + 1);
-  const bool is_whole =
-      opens == name.npos ? closes == name.npos : closes != name.npos && closes > opens + 1;
-  if (!is_whole) refuse(name, "braces in its name are a whole tag, as in '{shop}:user'");
+  if (!has_whole_tag_or_none(name))
+    refuse(name, "braces in its name are a whole tag, as in '{shop}:user'");
   return name;
 }
 

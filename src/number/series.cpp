@@ -8,6 +8,7 @@
 #include "sluice/metrics.hpp"
 #include "sluice/number.hpp"
 #include "store/combiner.hpp"
+#include "store/key_name.hpp"
 
 namespace sluice {
 namespace {
@@ -22,11 +23,7 @@ std::string shown(std::string_view name) {
 
 /// Braces mark what Redis Cluster puts into one slot; all keys of a series must lie in the same.
 void check_tag(std::string_view name) {
-  const auto opens = name.find('{');
-  const auto closes = name.find('}', opens == name.npos ? 0 : opens + 1);
-  const bool is_whole =
-      opens == name.npos ? closes == name.npos : closes != name.npos && closes > opens + 1;
-  if (!is_whole)
+  if (!has_whole_tag_or_none(name))
     throw Error{Errc::bad_argument,
                 fmt::format("series '{}': braces in a name are a whole tag, as in '{{shop}}:INV', "
                             "or its keys would lie in different slots of a cluster",

@@ -32,4 +32,12 @@ inline std::string key_with_prefix(std::string_view prefix, std::string_view nam
   return key;
 }
 
+/// Whether a name has no braces, or some that are a whole tag first: then the keys that are made of
+/// it by what comes before and behind lie in one slot.
+inline bool has_whole_tag_or_none(std::string_view name) noexcept {
+  const auto opens = name.find('{');
+  const auto closes = name.find('}', opens == name.npos ? 0 : opens + 1);
+  return opens == name.npos ? closes == name.npos : closes != name.npos && closes > opens + 1;
+}
+
 }  // namespace sluice

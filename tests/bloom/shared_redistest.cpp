@@ -8,6 +8,7 @@
 #include "sluice/metrics.hpp"
 #include "sluice/open.hpp"
 #include "sluice/shared_bloom_filter.hpp"
+#include "support/comes_true.hpp"
 #include "support/java_peer.hpp"
 #include "support/redis_server.hpp"
 
@@ -15,6 +16,7 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using test::comes_true;
 using test::JavaPeer;
 
 class SharedBloom : public testing::Test {
@@ -31,16 +33,6 @@ class SharedBloom : public testing::Test {
 };
 
 constexpr SharedBloomSize small{.expected = 100, .error_rate = 0.03};  // 729 bits, 5 hashes
-
-template <class Condition>
-bool comes_true(Condition holds) {
-  const auto patience = std::chrono::steady_clock::now() + 30s;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > patience) return false;
-    std::this_thread::sleep_for(2ms);
-  }
-  return true;
-}
 
 struct Vector {
   BloomKey key;

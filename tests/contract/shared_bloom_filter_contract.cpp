@@ -9,11 +9,13 @@
 
 #include "contract/stores.hpp"
 #include "sluice/shared_bloom_filter.hpp"
+#include "support/comes_true.hpp"
 
 namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using test::comes_true;
 
 class SharedBloomContract : public test::StoreContract {
  protected:
@@ -61,17 +63,6 @@ Errc error_of(Call call) {
     EXPECT_EQ(failure.effect(), Effect::none) << failure.message();
     return failure.errc();
   }
-}
-
-/// Until it is so, for a machine on which a process may stand still.
-template <class Condition>
-bool comes_true(Condition holds) {
-  const auto patience = std::chrono::steady_clock::now() + 30s;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > patience) return false;
-    std::this_thread::sleep_for(2ms);
-  }
-  return true;
 }
 
 TEST_P(SharedBloomContract, IsCreatedOnceAndKnowsWhatWasAdded) {

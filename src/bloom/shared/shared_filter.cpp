@@ -54,11 +54,7 @@ std::string checked_name(std::string name) {
     throw Error{Errc::bad_argument,
                 fmt::format("the name of a Bloom filter has at most {} bytes, this one {}: {}",
                             longest_name, name.size(), quoted(name))};
-  const auto opens = name.find('{');
-  const auto closes = name.find('}', opens == name.npos ? 0 : opens + 1);
-  const bool is_whole =
-      opens == name.npos ? closes == name.npos : closes != name.npos && closes > opens + 1;
-  if (!is_whole)
+  if (!has_whole_tag_or_none(name))
     throw Error{Errc::bad_argument,
                 fmt::format("Bloom filter {}: braces in a name are a whole tag, as in "
                             "'{{shop}}:users', or its keys would lie in different slots of a "

@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "proxy/support/proxy_under_test.hpp"
 #include "resp/writer.hpp"
+#include "support/comes_true.hpp"
 #include "support/plain_client.hpp"
 
 namespace sluice::test {
@@ -88,17 +88,6 @@ inline bool is_closed_as_time_passes(PlainClient& client, ProxyUnderTest& proxy)
   return false;
 } catch (const std::system_error& error) {
   return error.code() == std::errc::connection_reset;
-}
-
-/// False: it did not come true within half a minute.
-template <class Condition>
-bool comes_true(Condition condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  }
-  return true;
 }
 
 /// What INFO of a server says of `field`.
