@@ -67,6 +67,13 @@ local function prolong_lock(key, prefix, ms)
   prolong_key(writing_of(prefix), ms)
 end
 
+-- Its longest hold ends in so many ms: nothing of it lasts longer.
+local function shorten_lock(key, prefix, ms)
+  for _, each in ipairs({key, readers_of(prefix), writing_of(prefix)}) do
+    call('PEXPIRE', each, ms)
+  end
+end
+
 local function note_reader(prefix, owner, ms)
   local readers, ends = readers_of(prefix), server_time() + ms
   if ends > tonumber(call('ZSCORE', readers, owner) or 0) then

@@ -38,7 +38,7 @@ local function end_reading(left)
   if not longest then
     return free(0)
   end
-  call('PEXPIRE', KEYS[1], longest)
+  shorten_lock(KEYS[1], ARGV[1], longest)
   settle()
   if foreign or longest + most_skew < before then
     call_first(KEYS[3], foreign and 0 or longest)  -- what it waits for ends sooner, or silently
@@ -55,7 +55,7 @@ local function end_writing(owner)
     return free(1)
   end
   call('HSET', KEYS[1], 'mode', 'read')
-  call('PEXPIRE', KEYS[1], longest)
+  shorten_lock(KEYS[1], ARGV[1], longest)
   call('PUBLISH', ARGV[2], 1)
   admit_readers()
   call_first(KEYS[3], foreign and 0 or call('PTTL', KEYS[1]))

@@ -112,6 +112,7 @@ TEST(Seed, WhatWasFoundBefore) {
        "clocks"},
       {"fair", 5472, "too little is left of a grant after a long wait", "stopped"},
       {"permit", 4513, "the same", "stopped"},
+      {"shared", 11045, "what is noted of a hold that ended early stays as long as it would have"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =
