@@ -24,6 +24,7 @@ struct BloomArgs {
   std::string codec = "string";
   std::string type = "text";
   bool absent = false;
+  std::uint64_t at_least = 1;
 };
 
 constexpr std::size_t keys_together = 10'000;
@@ -262,6 +263,11 @@ int rebuild(const Globals& globals, const BloomArgs& args) {
     rebuilding->add(keys).get();
     pace.add(keys.size());
   }
+  if (pace.keys() < args.at_least)  // as where the program before the pipe has failed
+    throw Error{Errc::corrupt,
+                fmt::format("{} keys came, and {} at least are expected: the filter stays as it "
+                            "was; look at their source, or lower --at-least",
+                            pace.keys(), args.at_least)};
   rebuilding->finish().get();
   print(globals.json, Json::object({{"ok", true}, {"keys", pace.keys()}}), pace.line());
   return exit_ok;
@@ -304,7 +310,12 @@ Command bloom_command(const Globals& globals) {
        into(args->size.error_rate, 1e-15, 0.999)},
       {"--scalable", "", "Grow beyond N, and keep the error rate", into(args->size.scalable)}};
   auto rebuild_options = size;
-  rebuild_options.insert(rebuild_options.end(), {codec, type});
+  rebuild_options.insert(
+      rebuild_options.end(),
+      {{"--at-least", "N", "With fewer keys the filter stays as it was",
+        into(args->at_least, 0, 1'000'000'000'000)},
+       codec,
+       type});
   const auto verb = [&](std::string verb_name, std::string summary, std::vector<Argument> arguments,
                         std::vector<Option> options, int (*run)(const Globals&, const BloomArgs&)) {
     return Command{.name = std::move(verb_name),

@@ -86,5 +86,22 @@ TEST_F(BloomCommand, IsRebuiltSavedAndLoaded) {
   EXPECT_EQ(run_on_redis({"bloom", "load", "copy", file}).status, 65);
 }
 
+TEST_F(BloomCommand, IsNotReplacedByTheKeysOfASourceThatFailed) {
+  run_on_redis({"bloom", "create", "users", "-n", "100"});
+  run_on_redis({"bloom", "add", "users", "anna"});
+  const Ran empty = run_with("", "bloom rebuild users --expected 100");
+  EXPECT_EQ(empty.status, 65) << empty.output;
+  EXPECT_TRUE(empty.says("0 keys came")) << empty.output;
+  const Ran half = run_with("bert\n", "bloom rebuild users --expected 100 --at-least 2");
+  EXPECT_EQ(half.status, 65) << half.output;
+  EXPECT_TRUE(half.says("stays as it was")) << half.output;
+  EXPECT_EQ(run_on_redis({"bloom", "contains", "users", "anna"}).status, 0);
+
+  EXPECT_EQ(run_with("bert\nzoe\n", "bloom rebuild users --expected 100 --at-least 2").status, 0);
+  EXPECT_EQ(run_on_redis({"bloom", "contains", "users", "zoe"}).status, 0);
+  EXPECT_EQ(run_with("", "bloom rebuild users --expected 100 --at-least 0").status, 0);
+  EXPECT_EQ(run_on_redis({"bloom", "contains", "users", "zoe"}).status, 1);
+}
+
 }  // namespace
 }  // namespace sluice
