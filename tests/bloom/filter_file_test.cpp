@@ -177,6 +177,23 @@ TEST(BloomFile, ThatIsNoneIsRefusedWithItsName) {
   EXPECT_TRUE(std::filesystem::is_directory(folder.path()));
 }
 
+TEST(BloomFile, ASaveReplacesNothingButAFile) {
+  const test::TempDir folder;
+  const auto pipe = (folder / "pipe").string();
+  ::mkfifo(pipe.c_str(), 0600);
+  std::filesystem::create_symlink(pipe, folder / "link");  // as /dev/stdout is one
+  for (const auto& path : {pipe, (folder / "link").string()}) try {
+      BloomFilter{}.save(path);
+      ADD_FAILURE() << path;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::bad_argument);
+      EXPECT_TRUE(error.message().contains(path)) << error.message();
+    }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator{folder.path()}, {}), 2);
+}
+
 TEST(BloomFile, LargerThanAllowedIsMappedButNotLoaded) {
   const test::TempDir folder;
   const auto path = (folder / "filter").string();
