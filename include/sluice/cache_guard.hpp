@@ -205,14 +205,14 @@ class CacheGuard {
   }
 
   /// Writes a value, over whatever a load brings. For values that one writer has; what two writers
-  /// put may come in another order than their rows. Throws what the store throws; the same call
-  /// again is safe.
+  /// put may come in another order than their rows. Throws what the store throws, and Error
+  /// (wrong_type) for a key that holds what no guard wrote; the same call again is safe.
   Task<void> put(std::string key, T value) {
     return core_.put(std::move(key), std::make_shared<const T>(std::move(value)));
   }
   /// The value has changed: commit it to the database first, then call this. Returns when no
   /// process is given the old one any more. Throws what the store throws; call it again then, or
-  /// use `invalidate_twice`.
+  /// use `invalidate_twice`. Throws Error (wrong_type) for a key that holds what no guard wrote.
   Task<void> invalidate(std::string key) { return core_.invalidate(std::move(key)); }
   /// The same, and once more after `after`, by whatever process has a guard of this name then,
   /// until it has succeeded: for a database whose replicas lag, and before a commit (the second one

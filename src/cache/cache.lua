@@ -16,6 +16,13 @@ local function end_lease(channel, word)
   end
 end
 
+-- part ours
+-- Ends the script where another program has written what is there.
+if redis.call('GETRANGE', KEYS[1], 0, 2) ~= 'SLC' and redis.call('EXISTS', KEYS[1]) == 1 then
+  return redis.error_reply('WRONGTYPE it holds something that no cache guard has written: ' ..
+                           'give the guard another name, or delete the key')
+end
+
 -- script look
 -- A value, or the right to load it.
 -- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] 1: the caller waits if another loads
@@ -55,6 +62,7 @@ return {now, 'lead'}
 -- Reply: {now us, 1 or 0: stored}
 -- include cache/cache.lua now
 -- include cache/cache.lua tell
+-- include cache/cache.lua ours
 if ARGV[1] ~= '' and redis.call('HGET', KEYS[2], 'owner') ~= ARGV[1] then
   return {now, 0}
 end
@@ -78,6 +86,7 @@ return 1
 -- Remove the value, and take the load from the process that runs it.
 -- ARGV[1] channel   ARGV[2] word
 -- include cache/cache.lua tell
+-- include cache/cache.lua ours
 redis.call('DEL', KEYS[1])
 end_lease(ARGV[1], ARGV[2])
 return 1

@@ -39,8 +39,12 @@ Task<void> SecondInvalidations::look() {
     for (const auto& planned : due.keys) {
       const std::string value_key = common_->names.value_of(planned.key);
       forget_(value_key);
-      auto invalidating = common_->wire.invalidate(value_key);
-      co_await invalidating;
+      try {
+        auto invalidating = common_->wire.invalidate(value_key);
+        co_await invalidating;
+      } catch (const Error& failure) {
+        if (failure.errc() != Errc::wrong_type) throw;  // else no value of ours is there
+      }
       forget_(value_key);
       count(metrics().cache_second_invalidations);
       auto done = common_->wire.done(planned);

@@ -104,8 +104,26 @@ TEST_F(Guard, AForeignKeyIsRefusedAndLeftAsItIs) {
   for (const char* const key : {"1", "2", "3"})
     EXPECT_EQ(error_of(cache.get(key, source_.loader())), Errc::wrong_type) << key;
   EXPECT_EQ(source_.loads(), 0);
+  for (const char* const key : {"1", "2"}) {
+    EXPECT_EQ(error_of(cache.put(key, "ours")), Errc::wrong_type) << key;
+    EXPECT_EQ(error_of(cache.invalidate(key)), Errc::wrong_type) << key;
+    EXPECT_EQ(error_of(cache.invalidate_twice(key, 1s)), Errc::wrong_type) << key;
+  }
+  clock_.advance(20s);
   EXPECT_EQ(store_->run({"GET", "user:1"}).get().as_text(), "theirs");
-  EXPECT_EQ(keys(), 3U);
+  EXPECT_EQ(store_->run({"LLEN", "user:2"}).get().as_integer(), 1);
+  EXPECT_EQ(keys(), 3U);  // no second invalidation is tried for ever
+}
+
+TEST_F(Guard, AForeignKeyThatComesDuringALoadIsLeftAsItIs) {
+  Cache cache{line_, "user", plain()};
+  source_.hold();
+  Get call{cache.get("1", source_.loader())};
+  source_.await_begun(1);
+  store_->run({"SET", "user:1", "theirs"}).get();
+  source_.let_go();
+  EXPECT_EQ(call.get(), "one");
+  EXPECT_EQ(store_->run({"GET", "user:1"}).get().as_text(), "theirs");
 }
 
 TEST_F(Guard, ValidatorRefusesAKeyBeforeAnyIo) {

@@ -402,5 +402,16 @@ TEST_F(Traps, C12_AndIsTriedAgainUntilItSucceeds) {
   EXPECT_FALSE(exists("sluice_cache_again:{user}"));
 }
 
+TEST_F(Traps, C12_AForeignKeyHoldsUpNoOther) {
+  Cache cache{line_, "user", plain()};
+  for (const char* const key : {"1", "2"}) cache.invalidate_twice(key, 1s).get();
+  store_->run({"SET", "user:1", "theirs"}).get();
+  cache.put("2", "read from a replica that lags").get();
+  clock_.advance(2s);
+  EXPECT_FALSE(exists("user:2"));
+  EXPECT_TRUE(exists("user:1"));
+  EXPECT_FALSE(exists("sluice_cache_again:{user}"));
+}
+
 }  // namespace
 }  // namespace sluice
