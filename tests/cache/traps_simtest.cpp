@@ -279,6 +279,26 @@ TEST_F(Traps, C09_RandomKeysStoreNoMoreAbsencesThanTheBudget) {
   EXPECT_EQ(keys(), 0U);
 }
 
+TEST_F(Traps, C09_NorDoGuardsThatKeepAbsencesForAnotherTime) {  // as while one is deployed anew
+  auto options = plain();
+  options.absent_budget = 20;
+  Cache old{line_, "user", options};
+  options.absent_ttl = 7s;
+  Cache anew{far_, "user", options};
+  source_.write(std::nullopt);
+  std::size_t most = 0;
+  for (int i = 0; i < 800; ++i) {
+    auto& cache = i < 600 && i % 2 == 0 ? old : anew;  // at the end the new one is alone
+    EXPECT_EQ(cache.get("random" + std::to_string(i), source_.loader()).get(), std::nullopt);
+    most = std::max(most, keys());
+    clock_.advance(150ms);
+  }
+  EXPECT_LE(most, 21U);  // and the count of them
+  EXPECT_GE(most, 20U);
+  clock_.advance(7s);
+  EXPECT_EQ(keys(), 0U);
+}
+
 TEST_F(Traps, C09_AnAbsenceIsKnownWithoutALoad) {
   Cache cache{line_, "user", plain()};
   source_.write(std::nullopt);
