@@ -132,7 +132,8 @@ class BloomRebuild {
   Task<void> add(std::span<const BloomKey> keys);
   Task<void> add(std::span<const std::string_view> keys);
   /// Puts the new filter into the place of the old one, in one step; a time to live stays. Throws
-  /// Error (closed, effect none) when it was given up; with effect unknown look at `info()`.
+  /// Error (closed, effect none) when it was given up, or the filter was removed or has expired
+  /// meanwhile; with effect unknown look at `info()`.
   Task<void> finish();
 
  private:
@@ -240,7 +241,7 @@ class SharedBloomFilter {
   /// It does not expire any more.
   Task<bool> persist();
   /// Its name is another from now on, in the same slot; use a SharedBloomFilter of that name.
-  /// Throws Error (in_use, effect none) where that name has one.
+  /// Throws Error (in_use, effect none) where that name has one, and while this one is rebuilt.
   Task<bool> rename(std::string to);
 
   /// Begins to fill another filter that will take the place of this one. There need not be one.

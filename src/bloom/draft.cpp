@@ -33,9 +33,9 @@ Draft::Draft(const std::string& path)
     : path_(path), draft_(fmt::format("{}.{}.draft", path, random_hex_128())) {
   struct stat old {};
   if (::stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode))  // such as /dev/stdout
-    throw Error{Errc::bad_argument,
-                fmt::format("{} is no file: a Bloom filter that is saved would take its place",
-                            path)};
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("{} is no file: a Bloom filter that is saved would take its place", path)};
   file_ = Descriptor{
       ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)};
   if (!file_.is_open()) fail("create", draft_);

@@ -310,12 +310,11 @@ Command bloom_command(const Globals& globals) {
        into(args->size.error_rate, 1e-15, 0.999)},
       {"--scalable", "", "Grow beyond N, and keep the error rate", into(args->size.scalable)}};
   auto rebuild_options = size;
-  rebuild_options.insert(
-      rebuild_options.end(),
-      {{"--at-least", "N", "With fewer keys the filter stays as it was",
-        into(args->at_least, 0, 1'000'000'000'000)},
-       codec,
-       type});
+  rebuild_options.insert(rebuild_options.end(),
+                         {{"--at-least", "N", "With fewer keys the filter stays as it was",
+                           into(args->at_least, 0, 1'000'000'000'000)},
+                          codec,
+                          type});
   const auto verb = [&](std::string verb_name, std::string summary, std::vector<Argument> arguments,
                         std::vector<Option> options, int (*run)(const Globals&, const BloomArgs&)) {
     return Command{.name = std::move(verb_name),

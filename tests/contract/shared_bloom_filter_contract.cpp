@@ -369,6 +369,41 @@ TEST_P(SharedBloomContract, ARebuildNeedsNoFilterBefore) {
   EXPECT_TRUE(filter.contains("a0").get());
 }
 
+TEST_P(SharedBloomContract, ARebuildOfAFilterThatEndsMeanwhileIsGivenUp) {
+  for (const std::string_view what : {"filter", "other"}) {
+    auto filter = made(what == "filter" ? small : chain, what);
+    auto rebuild = filter.try_rebuild(small).get();
+    ASSERT_TRUE(rebuild.has_value());
+    rebuild->add(bloom_keys(names("new:", 10))).get();
+    store().run({"DEL", name(what), name(what) + ":config"}).get();  // as when its time is over
+    try {
+      rebuild->finish().get();
+      ADD_FAILURE() << "what was to end would be there for ever";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::closed);
+      EXPECT_TRUE(error.message().contains('"' + name(what) + '"')) << error.message();
+    }
+    EXPECT_FALSE(filter.exists().get());
+  }
+}
+
+TEST_P(SharedBloomContract, NoneIsRenamedDuringItsRebuild) {
+  auto filter = made(small);
+  {
+    auto rebuild = filter.try_rebuild(small).get();
+    ASSERT_TRUE(rebuild.has_value());
+    EXPECT_EQ(error_of([&] { (void)filter.rename(name("other")).get(); }), Errc::in_use);
+    (void)filter.add("a").get();
+    rebuild->finish().get();
+  }
+  EXPECT_TRUE(filter.contains("a").get());
+  auto dead = filter.try_rebuild(small).get();
+  ASSERT_TRUE(dead.has_value());
+  const std::string next = name("filter") + ":next";
+  store().run({"DEL", next, next + ":config"}).get();  // as when its lease is over
+  EXPECT_TRUE(filter.rename(name("other")).get());
+}
+
 TEST_P(SharedBloomContract, ALocalCopyKnowsAtOnceWhatIsAdded) {
   auto filter = made(small);
   (void)filter.add("before").get();
@@ -514,6 +549,21 @@ TEST_P(SharedBloomContract, KeysOfAnotherKindAreAnError) {
   store().run({"HSET", name("filter") + ":config", "hashIterations", "5"}).get();
   store().run({"RPUSH", name("filter"), "x"}).get();
   EXPECT_EQ(error_of([&] { (void)filter.contains("a").get(); }), Errc::wrong_type);
+}
+
+TEST_P(SharedBloomContract, ACountThatIsNoneIsRefusedBeforeAnythingIsAdded) {
+  auto filter = made(chain);
+  (void)filter.add("a").get();
+  for (const char* const count : {"", "many", "-1", "1.5", "nan", "99999999999999999999"}) {
+    store().run({"HSET", name("filter") + ":config", "sluice:count", count}).get();
+    try {
+      ADD_FAILURE() << count << ": " << filter.add("b").get();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::wrong_type) << error.message();
+    }
+    EXPECT_FALSE(filter.contains("b").get()) << count;
+    EXPECT_TRUE(filter.contains("a").get()) << count;
+  }
 }
 
 TEST_P(SharedBloomContract, NamesOutOfRangeAreRefused) {

@@ -112,8 +112,14 @@ if now then
 end
 local keys, capacity = tonumber(ARGV[6]), tonumber(ARGV[7])
 find_indexes(11, keys)
-local free = capacity > 0 and capacity - tonumber(call('HGET', KEYS[1], 'sluice:count') or 0)
-  or math.huge
+local free = math.huge
+if capacity > 0 then
+  local count = call('HGET', KEYS[1], 'sluice:count') or '0'
+  if not string.match(count, '^%d+$') or #count > 15 then
+    return redis.error_reply('WRONGTYPE sluice:count of a Bloom filter is no count')
+  end
+  free = capacity - count
+end
 local newest = KEYS[1 + links]
 local answers, news = {}, {}
 for key = 0, keys - 1 do
@@ -234,20 +240,24 @@ end
 return 1
 
 -- script rename
--- KEYS[2] the other config   KEYS[3] and on: a link, and its other name
+-- KEYS[2] the other config   KEYS[3] config of the rebuild   KEYS[4] and on: a link, and its other
+--   name
 -- ARGV[6], ARGV[7] channels of both
--- Reply: 1 done; 0 there is something of that name.
+-- Reply: 1 done; 0 there is something of that name; -1 a rebuild is under way.
 -- include bloom/shared/shared.lua changed
 local now = changed()
 if now then
   return now
 end
-if call('EXISTS', KEYS[2], KEYS[4]) > 0 then
+if call('EXISTS', KEYS[2], KEYS[5]) > 0 then
   return 0
+end
+if ARGV[5] ~= '' and call('EXISTS', KEYS[3]) == 1 then
+  return -1
 end
 call('HDEL', KEYS[1], 'sluice:next')
 call('RENAME', KEYS[1], KEYS[2])
-for link = 3, #KEYS, 2 do
+for link = 4, #KEYS, 2 do
   if call('EXISTS', KEYS[link]) == 1 then
     call('RENAME', KEYS[link], KEYS[link + 1])
   end
@@ -260,7 +270,7 @@ return 1
 -- Begin a rebuild.
 -- KEYS[2] its config   KEYS[3] and on: its links   ARGV[1] to ARGV[6] see define   ARGV[7] its id
 -- ARGV[8] lease, ms   ARGV[9] 1: programs are to add to both filters
--- Reply: 1 begun; 0 another is under way.
+-- Reply: 1 begun; 2 and there is a filter; 0 another is under way.
 local call = redis.call
 local is_there = call('HLEN', KEYS[1]) > 0
 if call('EXISTS', KEYS[2]) == 1 then
@@ -276,7 +286,7 @@ end
 if ARGV[9] == '1' and is_there then
   call('HSET', KEYS[1], 'sluice:next', ARGV[7])
 end
-return 1
+return is_there and 2 or 1
 
 -- script fill
 -- Write a part of the bits of a rebuild.

@@ -75,7 +75,8 @@ SharedFilter::SharedFilter(const SharedFilter& filter, std::string id,
       options_{.codec = filter.options_.codec, .announce = false},
       id_(std::move(id)),
       lease_(lease),
-      both_(both) {}
+      both_(both),
+      rebuilt_(filter.names_.bits) {}
 
 Task<Value> SharedFilter::ask_definition() {
   return store_.run({"HMGET", names_.config, "size", "hashIterations", "sluice:links", "sluice:id",
@@ -100,8 +101,8 @@ Error SharedFilter::closed() const {
   if (!id_.empty())
     return Error{Errc::closed,
                  fmt::format("the rebuild of Bloom filter {} was given up: its lease is over, or "
-                             "the filter was removed; begin another",
-                             quoted(names_.bits))};
+                             "the filter was removed or has expired; begin another",
+                             quoted(rebuilt_))};
   return Error{Errc::closed,
                fmt::format("there is no Bloom filter {} in {}: create it first, with try_create or "
                            "'sluice bloom create'; it may have expired",

@@ -161,7 +161,7 @@ Task<bool> SharedFilter::rename(std::string to) {
                 fmt::format("Bloom filter {} has that name already", quoted(names_.bits))};
   const Value reply = co_await manage([this, &other](const Definition& known) {
     Call call{scripts::bloom_shared_rename};
-    call.key(names_.config).key(other.config);
+    call.key(names_.config).key(other.config).key(FilterNames{next_name(names_.bits)}.config);
     for (std::size_t i = 0; i < known.links.size(); ++i)
       call.key(names_.link(i)).key(other.link(i));
     call.known(known).arg(names_.channel).arg(other.channel);
@@ -172,6 +172,10 @@ Task<bool> SharedFilter::rename(std::string to) {
     throw Error{Errc::in_use, fmt::format("Bloom filter {} cannot be called {}: there is something "
                                           "of that name; remove it first",
                                           quoted(names_.bits), quoted(other.bits))};
+  if (!reply.is_null() && reply.as_integer() < 0)
+    throw Error{Errc::in_use, fmt::format("Bloom filter {} is rebuilt now: rename it when that has "
+                                          "ended",
+                                          quoted(names_.bits))};
   co_return !reply.is_null();
 }
 
