@@ -82,7 +82,7 @@ for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
     end
     buyers[buyer] = buyers[buyer] or {live = tonumber(live), units = tonumber(units), order = order,
                                       n = tonumber(n), request = latest}
-    if buyers[buyer].n > 1 and latest ~= request then
+    if latest ~= request then
       older_names[#older_names + 1] = place(buyer, request)
       older_requests[#older_names] = request
     end
@@ -101,7 +101,7 @@ for i, buyer in ipairs(names) do
   local his = buyers[buyer]
   local same
   if his then
-    same = his.request == request and his.order or his.n > 1 and older[place(buyer, request)]
+    same = his.request == request and his.order or older[place(buyer, request)]
   end
   if his and his.damaged then
     replies[i] = 'D'

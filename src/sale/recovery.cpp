@@ -96,6 +96,7 @@ class Recovery {
   void remove_entries(const std::vector<StreamOrder>& entries);
   Count count();
   bool count(Count& all);
+  void count_twins(Count& all);
   void count_buyers(Count& all);
   void restore_returned(const Count& all);
   Pairs stock();
@@ -103,7 +104,7 @@ class Recovery {
   Pairs lane(const OrderStore::Fields& kept);
   void open_gate(const Count& all, const OrderStore::Fields& kept);
 
-  std::int64_t put(std::span<const SaleOrder> orders);
+  std::int64_t put(std::span<const SaleOrder> orders, bool in_database = false);
   template <class Visit>
   void each_page(Visit&& visit);
   template <class Visit>
@@ -168,10 +169,12 @@ void Recovery::close_gate(const OrderStore::Fields& kept) {
   is_closed_ = !there.at(5).as_text().empty();
 }
 
-std::int64_t Recovery::put(std::span<const SaleOrder> orders) {
+std::int64_t Recovery::put(std::span<const SaleOrder> orders, bool in_database) {
   std::int64_t written = 0;
-  for (; !orders.empty(); orders = orders.subspan(std::min(most_written, orders.size())))
-    written += records_.put(orders.first(std::min(most_written, orders.size())), token_).get();
+  for (; !orders.empty(); orders = orders.subspan(std::min(most_written, orders.size()))) {
+    const auto some = orders.first(std::min(most_written, orders.size()));
+    written += records_.put(some, token_, in_database).get();
+  }
   return written;
 }
 
@@ -218,7 +221,7 @@ std::unordered_map<std::int64_t, SaleOrder> Recovery::rows_of(
 void Recovery::restore_orders() {
   each_row([&](const std::vector<SaleOrder>& rows) {
     done_.in_database += static_cast<std::int64_t>(rows.size());
-    done_.restored += put(rows);
+    done_.restored += put(rows, true);
   });
 }
 
@@ -357,16 +360,34 @@ bool Recovery::count(Count& all) {
     }
     for (const auto& order : page.earlier) all.add(all.buyers[order.buyer.value], order);
   });
+  count_twins(all);
   count_buyers(all);
   return all.orders == store_.run({"HLEN", keys_.buyers}).get().as_integer() +
                            store_.run({"HLEN", keys_.requests}).get().as_integer();
+}
+
+/// Buyers who have a first order twice, as their sale was lost and made again: their latest order
+/// was taken for the only one.
+void Recovery::count_twins(Count& all) {
+  std::vector<BuyerId> twins;
+  for (const auto& [name, buyer] : all.buyers)
+    if (buyer.n == 0) twins.push_back({name});
+  std::erase_if(all.miscounted, [&](const auto& one) { return all.buyers.contains(one.first); });
+  for (const auto& twin : twins) {
+    const auto record = records_.find(std::span<const BuyerId>{&twin, 1}).get().front();
+    if (!record) continue;
+    auto& buyer = all.buyers[twin.value];
+    Count{}.add(buyer, record->latest);  // it stands in the sums already
+    buyer.n = record->latest.n;
+    buyer.written = fmt::format("{} {}", record->live, record->units);
+  }
 }
 
 void Recovery::count_buyers(Count& all) {
   for (const auto& [name, buyer] : all.buyers) {
     const auto right = fmt::format("{} {}", buyer.live, buyer.units);
     if (buyer.written != right) all.miscounted.emplace_back(name, right);
-    all.buyer_gaps += buyer.n - buyer.orders;
+    all.buyer_gaps += std::max<std::int64_t>(buyer.n - buyer.orders, 0);
   }
 }
 

@@ -408,6 +408,52 @@ TEST_F(SaleHeals, W3_ADatabaseIsLostWithAnOrderThatEnded) {
   EXPECT_TRUE(sale_->archive(*orders_));
 }
 
+// In place of his first order, which the database has, an empty store gave him another one under
+// another request.
+TEST_F(SaleHeals, ABuyerWhoWasSoldAnotherFirstOrderGetsTheOneOfTheDatabaseAtEachRequest) {
+  for (const std::int64_t limit : {0, 1}) {
+    SCOPED_TRACE(limit);
+    definition_.limit = limit;
+    store_ = engine::open_embedded({.clock = &clock_});
+    orders_ = open_order_store("sqlite::memory:");
+    sale_.emplace(Sale::create(*store_, definition_).get());
+    const auto first = buy("ann", "r").order;
+    work();
+    store_->run({"FLUSHALL"}).get();
+    sale_.emplace(Sale::create(*store_, definition_).get());
+    const auto other = buy("ann", "other").order;
+    heal();
+    EXPECT_EQ(buy("ann", "r").order, first) << "before the dead letter is settled";
+    EXPECT_EQ(buy("ann", "other").order, other);
+    EXPECT_EQ(store_->run({"HGET", keys[0], "buyer_gaps"}).get().as_text(), "0");
+    work();
+    const auto letters = sale_->dead_letters().get();
+    ASSERT_EQ(letters.size(), 1U);
+    EXPECT_TRUE(sale_->give_back(*orders_, letters.front().id, "sold twice")->now);
+    EXPECT_EQ(buy("ann", "r").outcome, SaleOutcome::repeated) << "after it, before a recovery";
+    EXPECT_EQ(buy("ann", "r").order, first);
+    expect_clean();
+    heal();
+    EXPECT_EQ(buy("ann", "r").order, first);
+    EXPECT_EQ(buy("ann", "one more").outcome,
+              limit == 0 ? SaleOutcome::admitted : SaleOutcome::already_bought);
+    expect_clean();
+  }
+}
+
+// Left by a record that was lost, and made anew by the same request.
+TEST_F(SaleHeals, AnOrderThatStandsTwiceInTheStoreIsCountedOnce) {
+  buy("ann", "r");
+  work();
+  const auto record = store_->run({"HGET", keys[1], "ann"}).get().as_text();
+  const auto order = record.substr(4, record.size() - 5);  // without its counts and its request
+  store_->run({"HSET", keys[2], "3:annr", order}).get();
+  heal();
+  EXPECT_EQ(store_->run({"EXISTS", keys[2]}).get().as_integer(), 0);
+  EXPECT_EQ(sale_->status().get().orders, 1);
+  expect_clean();
+}
+
 /// Random histories: each kind of loss, each kind of deed before the recovery, killed anywhere.
 TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
   std::random_device seeds;
