@@ -213,20 +213,23 @@ Task<std::vector<std::optional<BuyerRecord>>> Records::find(std::span<const Buye
   co_return records;
 }
 
+std::string Records::refuse_number(const SaleOrder& order) const {
+  constexpr std::size_t label_size = 8;  // yyyymmdd
+  const std::string_view number = order.number;
+  if (number.size() == type_.size() + label_size + digits_ && number.starts_with(type_) &&
+      is_digits(number.substr(type_.size())))
+    return {};
+  return fmt::format("has a number of another sale: here they are {}, a day and {} digits", type_,
+                     digits_);
+}
+
 Task<std::int64_t> Records::put(std::span<const SaleOrder> orders, std::string_view token,
                                 bool in_database) {
-  constexpr std::size_t label_size = 8;  // yyyymmdd
   std::vector<std::string> texts;
   for (const auto& order : orders) {
     texts.push_back(text_of(order));
-    const auto& number = order.number;
-    const auto front = type_.size() + label_size;
-    if (number.size() != front + digits_ || !number.starts_with(type_) ||
-        !is_digits(std::string_view{number}.substr(type_.size())))
-      throw Error{Errc::corrupt,
-                  fmt::format("sale '{}': order {} has a number of another sale: here they are {}, "
-                              "a day and {} digits",
-                              name_, number, type_, digits_)};
+    if (const auto why = refuse_number(order); !why.empty())
+      throw Error{Errc::corrupt, fmt::format("sale '{}': order {} {}", name_, order.number, why)};
   }
   std::vector<std::string_view> args{token, in_database ? "1" : "0"};
   args.reserve(2 + 2 * orders.size());

@@ -83,6 +83,9 @@ class Records {
   Task<std::int64_t> put(std::span<const SaleOrder> orders, std::string_view token,
                          bool in_database = false);
 
+  /// Why its number is none that this sale gives; empty: it may be one.
+  std::string refuse_number(const SaleOrder& order) const;
+
   enum class Returned {
     now,       ///< the sale has these units again
     before,    ///< it had got them already

@@ -91,6 +91,7 @@ class Recovery {
   void reconcile_streams();
   void restore_earlier_orders();
   void bring_on_the_way();
+  bool is_on_the_way(const SaleOrder& order) const;
   void end_again(const SaleOrder& order, bool is_there);
   void send_again(std::span<const SaleOrder> orders);
   void remove_entries(const std::vector<StreamOrder>& entries);
@@ -241,6 +242,7 @@ void Recovery::reconcile_streams() {
     std::vector<StreamOrder> void_entries;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto& order = entries[i].order;
+      if (!records_.refuse_number(order).empty()) continue;  // forged: a dead letter
       if (!records[i]) lost.push_back(order);
       const bool is_other = records[i] && fingerprint_of(*records[i]) != fingerprint_of(order);
       if (is_other && rows.contains(records[i]->id)) {
@@ -294,7 +296,7 @@ void Recovery::bring_on_the_way() {
           row != rows.end() && fingerprint_of(row->second) == fingerprint_of(order);
       if (order.state != OrderState::awaiting) {
         if (!is_there || row->second.state == OrderState::awaiting) end_again(order, is_there);
-      } else if (!is_there && !on_the_way_.find(order.id)) {
+      } else if (!is_there && !is_on_the_way(order)) {
         lost.push_back(std::move(order));
       }
     }
@@ -303,6 +305,12 @@ void Recovery::bring_on_the_way() {
   done_.sent_again = static_cast<std::int64_t>(sent_.size());
   for (const auto& order : sent_) on_the_way_.add(order);
   on_the_way_.sort();
+}
+
+/// This one: what somebody wrote into the stream in its place brings it nowhere.
+bool Recovery::is_on_the_way(const SaleOrder& order) const {
+  const auto* const line = on_the_way_.find(order.id);
+  return line && line->fingerprint == fingerprint_of(order);
 }
 
 void Recovery::end_again(const SaleOrder& order, bool is_there) {

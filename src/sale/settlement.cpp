@@ -67,10 +67,12 @@ Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
   fields.emplace_back("database", there.at(4).as_text());
   if (!there.at(5).is_null()) fields.emplace_back("closed", there.at(5).as_text());
   orders.keep_definition(sale.name, fields);
+  bool is_lost = false;
   for (const auto& [field, value] : orders.definition(sale.name)) {
     if (field == "closed") store.run(scripts::sale_close, {keys.sale}, {}, repeatable).get();
     if (field != "born" || value == there.at(2).as_text()) continue;
     // The database knows the sale from before this one was created: the store has lost it.
+    is_lost = true;
     const auto shut = store.run(scripts::sale_shut, {keys.sale}, {shut_as_lost}, repeatable).get();
     if (shut.as_integer() == 1)
       log(LogLevel::error,
@@ -78,7 +80,10 @@ Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
                       "'sluice sale recover {}' has brought back its orders from {}",
                       sale.name, store.describe(), sale.name, orders.describe()));
   }
-  return {.is_there = true, .epoch = there.at(3).is_null() ? 0 : there.at(3).as_integer()};
+  return {.is_there = true,
+          .is_lost = is_lost,
+          .epoch = there.at(3).is_null() ? 0 : there.at(3).as_integer(),
+          .born = there.at(2).as_text()};
 }
 
 Settlement::Settlement(Store& store, const SaleDefinition& sale, OrderStore& orders)

@@ -355,11 +355,20 @@ TEST_F(SaleHeals, M4_AWorkerThatIsAtWorkSeesThatTheSaleWasMadeAgain) {
   await([&] { return worker.progress().inserted == 1; });
   store_->run({"DEL", keys[0]}).get();
   auto again = Sale::create(*store_, definition_).get();
+  const bool sold = again.buy({"cid"}, {"r"}).get().has_order();  // or the worker was quicker
   await([&] { return again.status().get().state == SaleState::recovering; });
   working.request_stop();
   working.join();
+  EXPECT_EQ(orders_->page("s", -1, 10).size(), 1U) << "what the new one sold does not get in";
   heal();
   EXPECT_EQ(buy("bob", "r").order->number.substr(10), "0002");
+  await([&] {  // the entry was read before, and is pending
+    OrderWorker{*store_, *sale_, *orders_, {.claim_after = 1ms}}.drain();
+    return !sold || sale_->status().get().dead == 1;
+  });
+  for (const auto& letter : sale_->dead_letters().get())
+    EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->now);
+  heal();
   expect_clean();
 }
 
@@ -368,12 +377,12 @@ TEST_F(SaleHeals, M5_WhatWasSoldTwiceIsSettled) {
   work();
   const auto first = *buy("a", "r", 10).order;
   store_->run({"FLUSHALL"}).get();
-  sale_.emplace(Sale::create(*store_, definition_).get());
   clock_.advance(2s);
+  sale_.emplace(Sale::create(*store_, definition_).get());
   for (const auto* const buyer : {"x", "y"}) buy(buyer, "r", 10);
   buy("y", "r2", 10);
   EXPECT_NE(buy("a", "r", 10).order, first) << "told to him a second time";
-  work();
+  EXPECT_THROW(work(), Error);
   heal();
   EXPECT_EQ(buy("a", "r", 10).order, first);
   work();
@@ -439,6 +448,59 @@ TEST_F(SaleHeals, ABuyerWhoWasSoldAnotherFirstOrderGetsTheOneOfTheDatabaseAtEach
               limit == 0 ? SaleOutcome::admitted : SaleOutcome::already_bought);
     expect_clean();
   }
+}
+
+// An empty store has sold to him anew, under the same request as his second order: the worker would
+// give the database another order of that request.
+TEST_F(SaleHeals, AWorkerBringsNothingInOfASaleThatWasLostAndMadeAgainBeforeItIsRecovered) {
+  const auto first = buy("ann", "r").order;
+  work();
+  store_->run({"FLUSHALL"}).get();
+  clock_.advance(1s);
+  sale_.emplace(Sale::create(*store_, definition_).get());
+  buy("ann", "other");
+  buy("ann", "r");
+  const auto second = buy("bob", "r").order;
+  expect_refused(Errc::server, "sluice sale recover", [&] { work(); });
+  EXPECT_EQ(orders_->page("s", -1, 10).size(), 1U);
+  heal();
+  EXPECT_EQ(buy("ann", "r").order, first);
+  work();
+  EXPECT_EQ(buy("bob", "r").order, second);
+  for (const auto& letter : sale_->dead_letters().get())
+    sale_->give_back(*orders_, letter.id, "sold twice");
+  heal();
+  expect_clean();
+  EXPECT_EQ(orders_->page("s", -1, 10).size(), 2U);
+}
+
+TEST_F(SaleHeals, T7_AnEntryThatContradictsTheStoreIsADeadLetterAndTheOrderGetsInAllTheSame) {
+  const auto order = *buy("ann", "r", 2).order;
+  const auto record = store_->run({"HGET", keys[1], "ann"}).get().as_text();
+  auto forged = record.substr(record.find('a'));
+  const auto another = "a 1 9999 XX20260102" + forged.substr(forged.find(" 2 1767") - 4);
+  forged.replace(forged.find(" 2 1767"), 3, " 9 ");
+  store_->run({"DEL", stream}).get();
+  store_->run({"XADD", stream, "*", "order", forged, "buyer", "ann"}).get();
+  store_->run({"XADD", stream, "*", "order", another, "buyer", "nobody"}).get();
+  load();
+  sale_.emplace(Sale::create(*store_, definition_).get());  // makes the group again
+  work();
+  EXPECT_TRUE(orders_->page("s", -1, 10).empty());
+  const auto letters = sale_->dead_letters().get();
+  ASSERT_EQ(letters.size(), 2U);
+  EXPECT_EQ(letters[0].reason,
+            "the store's record of its request has another order: units is 2 there");
+  EXPECT_EQ(letters[1].reason,
+            "it has a number of another sale: here they are MT, a day and 4 digits");
+  EXPECT_EQ(heal().sent_again, 1) << "what lies in its place is another one";
+  work();
+  EXPECT_EQ(orders_->page("s", -1, 10), std::vector<SaleOrder>{order});
+  for (const auto& letter : letters) {
+    const auto ended = sale_->give_back(*orders_, letter.id, "forged");
+    EXPECT_TRUE(ended && !ended->order) << "nothing is given back";
+  }
+  expect_clean();
 }
 
 // Left by a record that was lost, and made anew by the same request.
