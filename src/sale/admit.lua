@@ -70,19 +70,21 @@ for at = first, #ARGV, 3 do names[#names + 1] = ARGV[at] end
 if #names == 0 then return replies end
 local function place(buyer, request) return #buyer .. ':' .. buyer .. request end
 
--- The buyers that have orders. An order that is not its buyer's latest is in the hash of requests.
+-- The buyers that have orders. An order that is not its buyer's latest is in the hash of requests:
+-- there is none where the latest is his first, and all that is counted for him.
 local buyers, older = {}, {}
 for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
   if record then
     local buyer, request = names[i], ARGV[first + 3 * i - 2]
-    local live, units, order, n, latest =
-        string.match(record, '^(%d+) (%d+) (%a (%d+) %d+ %S+ %d+ %d+ (.+))$')
+    local live, units, order, state, n, latest =
+        string.match(record, '^(%d+) (%d+) ((%a) (%d+) %d+ %S+ %d+ %d+ (.+))$')
     if not live or math.max(#live, #units, #n) > 15 then  -- as numbers in Lua, exact
       buyers[buyer] = {damaged = true, n = 0}
     end
     buyers[buyer] = buyers[buyer] or {live = tonumber(live), units = tonumber(units), order = order,
                                       n = tonumber(n), request = latest}
-    if latest ~= request then
+    local is_only = n == '1' and live == (state == 'a' and '1' or '0')
+    if latest ~= request and not is_only then
       older_names[#older_names + 1] = place(buyer, request)
       older_requests[#older_names] = request
     end
