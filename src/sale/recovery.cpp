@@ -73,13 +73,15 @@ std::int64_t figure_of(const Value& text) {
 
 class Recovery {
  public:
-  Recovery(Store& store, const SaleDefinition& sale, OrderStore& orders)
+  /// `mends_definition`: what stands in the store can not be read.
+  Recovery(Store& store, const SaleDefinition& sale, OrderStore& orders, bool mends_definition)
       : store_(store),
         sale_(sale),
         keys_(sale_.name),
         orders_(orders),
         records_(store, sale_),
-        on_the_way_(sale_) {}
+        on_the_way_(sale_),
+        mends_definition_(mends_definition) {}
 
   SaleRecovery run(OrderStore::Fields kept);
 
@@ -124,6 +126,7 @@ class Recovery {
   std::vector<SaleOrder> sent_;
   SaleRecovery done_;
 
+  const bool mends_definition_;
   const std::string token_ = random_hex_128();
   std::string this_store_;
   std::int64_t epoch_ = 0;        // of the store, before
@@ -140,10 +143,11 @@ void Recovery::check_mine(bool is_mine) const {
 }
 
 /// Lane, birth and end of the sale are those of the database: of a sale that was lost and made
-/// again, too.
+/// again, too. The definition is where the store's can not be read.
 void Recovery::close_gate(const OrderStore::Fields& kept) {
   Pairs fields;
-  const auto is_always = [](const auto& field) {
+  const auto is_always = [&](const auto& field) {
+    if (mends_definition_) return field.first != "archived";
     return field.first == "lane" || field.first == "born" || field.first == "closed" ||
            field.first == "database";
   };
@@ -534,6 +538,8 @@ void Recovery::open_gate(const Count& all, const OrderStore::Fields& kept) {
 SaleRecovery Recovery::run(OrderStore::Fields kept) {
   orders_.add_sale(sale_.name, sale_.stock);
   close_gate(kept);
+  enter(store_, sale_, orders_);  // a database that is new, or older, learns the definition
+  kept = orders_.definition(sale_.name);
   if (is_closed_) orders_.keep_definition(sale_.name, {{"closed", "1"}});
   epoch_ = orders_.begin_epoch(sale_.name, epoch_);
   restore_orders();
@@ -559,7 +565,13 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
                                      RecoveryOptions options) {
   sale::check_name(name);
   const auto kept = orders.definition(name);
-  auto definition = sale::read_definition(store, name).get();
+  std::optional<SaleDefinition> definition;
+  try {
+    definition = sale::read_definition(store, name).get();
+  } catch (const Error& damaged) {
+    if (damaged.errc() != Errc::corrupt || kept.empty()) throw;
+  }
+  const bool is_readable = definition.has_value();
   const sale::SaleKeys keys{name};
   const auto known = store.run({"HMGET", keys.sale, "archived", "database"}).get();
   if (!known.as_items().at(0).is_null())
@@ -576,7 +588,7 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
   if (!database.is_null() && !options.new_database &&
       !sale::is_same_database(database.as_text(), sale::database_word(orders)))
     sale::attach(store, *definition, orders);  // says which
-  const auto done = sale::Recovery{store, *definition, orders}.run(kept);
+  const auto done = sale::Recovery{store, *definition, orders, !is_readable}.run(kept);
   const bool was_archived =
       std::ranges::any_of(kept, [](const auto& field) { return field.first == "archived"; });
   if (was_archived && done.on_the_way == 0) Sale::load(store, name).get()->archive(orders);

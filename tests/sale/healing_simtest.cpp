@@ -1,8 +1,11 @@
 // What happens between a loss and its recovery: stock changes, cancels, sellers that start, the
 // wrong database. Whatever the history, what is known stays its buyer's, and the audit is clean.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <random>
 #include <set>
@@ -503,6 +506,54 @@ TEST_F(SaleHeals, T7_AnEntryThatContradictsTheStoreIsADeadLetterAndTheOrderGetsI
   expect_clean();
 }
 
+// A script's own error names no field, and what is no number at all ("nan" is below no stock) sold
+// on.
+TEST_F(SaleHeals, AFigureThatNoSaleWritesIsNamedAndMended) {
+  const auto order = buy("ann", "r").order;
+  work();
+  for (const auto* const field :
+       {"capacity", "sold", "limit", "opens", "closes", "type", "digits", "last", "day", "taken",
+        "second", "sequence", "orders", "lane", "unit_limit", "epoch"}) {
+    for (const auto* const value : {"rubbish", "nan", "inf", "-0.5", "1e300", ""}) {
+      const std::string_view name{field};
+      const bool is_bound = name == "opens" || name == "closes";
+      if (is_bound && std::string_view{"-0.5 inf nan 1e300"}.find(value) != std::string_view::npos)
+        continue;  // any instant, or none
+      if (name == "type") {
+        store_->run({"HDEL", keys[0], field}).get();
+      } else {
+        store_->run({"HSET", keys[0], field, value}).get();
+      }
+      SCOPED_TRACE(fmt::format("{} is '{}'", field, value));
+      try {
+        buy("bob", "r");
+        ADD_FAILURE();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::corrupt) << error.what();
+        EXPECT_EQ(error.effect(), Effect::none);
+        EXPECT_NE(error.message().find(fmt::format("its {} is '", field)), std::string::npos)
+            << error.what();
+        EXPECT_NE(error.message().find("'sluice sale recover s'"), std::string::npos);
+      }
+      heal();
+      EXPECT_EQ(buy("ann", "r").order, order);
+      if (HasFailure()) return;
+    }
+  }
+  expect_clean();
+}
+
+// What lies in the database alone, the store has in its sale alone.
+TEST_F(SaleHeals, ASaleWhoseDatabaseNeverLearnedItIsListedAgain) {
+  buy("ann", "r");
+  const Backup backup{*store_};
+  store_->run({"FLUSHALL"}).get();
+  backup.bring_back(*store_);
+  heal();
+  EXPECT_FALSE(orders_->definition("s").empty());
+  expect_clean();
+}
+
 // Left by a record that was lost, and made anew by the same request.
 TEST_F(SaleHeals, AnOrderThatStandsTwiceInTheStoreIsCountedOnce) {
   buy("ann", "r");
@@ -517,11 +568,15 @@ TEST_F(SaleHeals, AnOrderThatStandsTwiceInTheStoreIsCountedOnce) {
 }
 
 /// Random histories: each kind of loss, each kind of deed before the recovery, killed anywhere.
+/// SLUICE_SEED begins with another one, SLUICE_LONG tries so many times as many.
 TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
-  std::random_device seeds;
-  for (int round = 0; round < test::rounds(6); ++round) {
-    const auto seed = seeds();
-    SCOPED_TRACE("seed " + std::to_string(seed));
+  const auto* const given = std::getenv("SLUICE_SEED");
+  const auto* const factor = std::getenv("SLUICE_LONG");
+  const auto first = given ? static_cast<unsigned>(std::stoul(given)) : 1U;
+  const auto rounds = test::rounds(20U) * (factor ? static_cast<unsigned>(std::stoul(factor)) : 1U);
+  std::cout << "SLUICE_SEED=" << first << " for the first of " << rounds << '\n';
+  for (unsigned seed = first; seed < first + rounds; ++seed) {
+    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
     std::mt19937 random{seed};
     const auto pick = [&](int most) {
       return static_cast<int>(random() % static_cast<unsigned>(most));
@@ -644,23 +699,7 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
         recover(mortal, "s", mortal_orders);
       } catch (const Killed&) {
       }
-      try {
-        heal();
-        work();
-        if (sale_->status().get().dead > 0) {  // sold once more
-          for (const auto& letter : sale_->dead_letters().get()) {
-            EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->order);
-            fresh.erase({letter.order->buyer.value, letter.order->request.value});
-          }
-          heal();
-          work();
-        }
-        told.merge(fresh);
-        const auto status = sale_->status().get();
-        const auto stock = orders_->stock("s");
-        EXPECT_EQ(status.dead, 0);
-        EXPECT_EQ(status.stock, stock->initial + stock->changed);
-        EXPECT_LE(status.sold, status.stock);
+      const auto expect_told = [&] {
         for (const auto& [wish, order] : told) {
           const auto answer = buy(wish.first, wish.second, order.units);
           EXPECT_TRUE(answer.outcome == SaleOutcome::repeated ||
@@ -670,6 +709,27 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
           EXPECT_EQ(answer.order->id, order.id);
           EXPECT_EQ(answer.order->number, order.number);
         }
+      };
+      try {
+        heal();
+        expect_told();
+        work();
+        if (sale_->status().get().dead > 0) {  // sold once more
+          for (const auto& letter : sale_->dead_letters().get()) {
+            EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->order);
+            fresh.erase({letter.order->buyer.value, letter.order->request.value});
+          }
+          expect_told();
+          heal();
+          work();
+        }
+        told.merge(fresh);
+        const auto status = sale_->status().get();
+        const auto stock = orders_->stock("s");
+        EXPECT_EQ(status.dead, 0);
+        EXPECT_EQ(status.stock, stock->initial + stock->changed);
+        EXPECT_LE(status.sold, status.stock);
+        expect_told();
         for (const auto& check : audit(*store_, *sale_, *orders_).checks)
           EXPECT_TRUE(check.ok) << check.name << ": " << check.figure << ", expected "
                                 << check.expected << " (" << check.detail << ")";
