@@ -723,6 +723,15 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
           heal();
           work();
         }
+        // A store that had forgotten a buyer may have let him have more than the limit.
+        for (int i = 0; i < 7 && definition_.limit > 0; ++i) {
+          const BuyerId buyer{"b" + std::to_string(i)};
+          const auto his = records.find(std::span<const BuyerId>{&buyer, 1}).get().front();
+          if (!his || his->live <= definition_.limit) continue;
+          EXPECT_EQ(loss, 1);
+          EXPECT_EQ(his->live, definition_.limit + 1);
+          EXPECT_TRUE(sale_->cancel(*orders_, buyer, his->latest.request, "too many").now);
+        }
         told.merge(fresh);
         const auto status = sale_->status().get();
         const auto stock = orders_->stock("s");
