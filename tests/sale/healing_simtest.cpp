@@ -543,6 +543,28 @@ TEST_F(SaleHeals, AFigureThatNoSaleWritesIsNamedAndMended) {
   expect_clean();
 }
 
+// Two numbers were given once more, and then an older store came back with a third order behind
+// them: the next number follows that one, though the last order has a smaller one.
+TEST_F(SaleHeals, NumbersGoOnBehindTheHighestAlsoWhereALaterOrderHasASmallerOne) {
+  work();
+  for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r");
+  const Backup backup{*store_};
+  store_->run({"DEL", keys[0], keys[1], stream}).get();
+  heal();
+  clock_.advance(1s);
+  for (const auto* const buyer : {"x", "y"}) buy(buyer, "r");
+  work();
+  backup.bring_back(*store_);
+  heal();
+  work();
+  for (const auto& letter : sale_->dead_letters().get())
+    EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->now);
+  EXPECT_EQ(heal().in_database, 3);
+  expect_clean();
+  EXPECT_EQ(buy("d", "r").order->number.substr(10), "0004");
+  expect_clean();
+}
+
 // What lies in the database alone, the store has in its sale alone.
 TEST_F(SaleHeals, ASaleWhoseDatabaseNeverLearnedItIsListedAgain) {
   buy("ann", "r");
