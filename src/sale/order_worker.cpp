@@ -392,17 +392,33 @@ bool OrderWorker::Impl::try_alone(const sale::OrderQueue::Suspect& suspect,
 /// What the store itself says of these entries, and of the sale. A store that cannot be asked holds
 /// up nothing: what it has given out gets in, whatever becomes of it.
 OrderWorker::Impl::Known OrderWorker::Impl::ask_store(const Entries& entries) {
+  std::vector<BuyerId> buyers;
   std::vector<sale::Wish> wishes;
-  for (const auto& entry : entries)
-    if (entry.order) wishes.push_back({entry.order->buyer, entry.order->request});
+  for (const auto& entry : entries) {
+    if (!entry.order) continue;
+    buyers.push_back(entry.order->buyer);
+    wishes.push_back({entry.order->buyer, entry.order->request});
+  }
   Known known;
+  known.records.resize(wishes.size());
   try {
-    known.records = records_.find(std::span<const sale::Wish>{wishes}).get();
     const auto born = store_.run({"HGET", keys_.sale, "born"}).get();
     known.is_another = !born.is_null() && born.as_text() != born_;
+    auto latest = records_.find(std::span<const BuyerId>{buyers}).get();
+    std::vector<sale::Wish> earlier;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      if (latest[i] && latest[i]->latest.request == wishes[i].request) {
+        known.records[i] = std::move(latest[i]->latest);
+      } else {
+        earlier.push_back(std::move(wishes[i]));
+        places.push_back(i);
+      }
+    }
+    auto found = records_.find(std::span<const sale::Wish>{earlier}).get();
+    for (std::size_t i = 0; i < found.size(); ++i) known.records[places[i]] = std::move(found[i]);
   } catch (const Error& failure) {
     count_failure(failure);
-    known.records.assign(wishes.size(), std::nullopt);
   }
   return known;
 }
