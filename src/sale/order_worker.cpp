@@ -437,7 +437,14 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, b
   orders.reserve(entries.size());
   ids.reserve(entries.size());
   const auto known = ask_store(entries);
-  if (known.is_another) return begin_again(stop);
+  if (known.is_another) {
+    const auto before = epoch_;
+    if (!attempt(stop, [&] { enter_sale(); })) return false;
+    if (epoch_ != before) {  // it was recovered meanwhile
+      committed_.clear();
+      return true;
+    }
+  }
   auto found = known.records.begin();
   for (auto& entry : entries) {
     const auto why = entry.order ? refuse(*entry.order, *found++) : "its fields make no order";

@@ -375,6 +375,20 @@ TEST_F(SaleHeals, M4_AWorkerThatIsAtWorkSeesThatTheSaleWasMadeAgain) {
   expect_clean();
 }
 
+TEST_F(SaleHeals, AWorkerThatBeganBeforeItsSaleWasThereBringsItsOrdersIn) {
+  store_ = engine::open_embedded({});
+  OrderWorker worker{*store_, *sale_, *orders_, {.idle_wait = 1ms, .longest_pause = 50ms}};
+  std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
+  const auto await = [&](const auto& state) {
+    for (int i = 0; i < 20'000 && !state(); ++i) std::this_thread::sleep_for(1ms);
+    EXPECT_TRUE(state());
+  };
+  await([&] { return worker.progress().failures > 0; });
+  sale_.emplace(Sale::create(*store_, definition_).get());
+  buy("ann", "r");
+  await([&] { return worker.progress().inserted == 1; });
+}
+
 TEST_F(SaleHeals, M5_WhatWasSoldTwiceIsSettled) {
   for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r", 10);
   work();
