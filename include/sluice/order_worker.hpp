@@ -9,12 +9,15 @@
 ///   that were handed to nobody (XGROUP DELCONSUMER) are found, and consumers of dead workers are
 ///   removed once they have nothing pending. What a Sale::cancel() or change_stock() began and a
 ///   crash left undone is settled when a worker begins, and twice in each `claim_after`.
-/// Not guaranteed: that orders reach the database in the order of their ids. That an entry which
-///   others wrote into the stream is refused: one without the store's record of its buyer may be an
-///   order whose record was lost, so it is brought in, and the audit names it.
+///   An entry that contradicts the store's record of its request is a dead letter, too. Of a sale
+///   that was lost and created again nothing gets in before recover() has compared: the database
+///   may have other orders of the same requests.
+/// Not guaranteed: that orders reach the database in the order of their ids. That every entry which
+///   others wrote into the stream is refused: one without the store's record of its request may be
+///   an order whose record was lost, so it is brought in, and the audit names it.
 /// Threads: one worker, one thread. Run as many workers as you like, in as many processes.
 /// In Redis: a consumer of its own in the group `workers` of {NAME}:orders; gone when the worker
-///   stops with nothing pending. A batch costs one round trip besides the database's work.
+///   stops with nothing pending. A batch costs three round trips besides the database's work.
 ///
 ///     auto orders = open_order_store("sqlite:orders.db");
 ///     OrderWorker worker{store, sale, *orders};
@@ -73,7 +76,8 @@ class OrderWorker {
   void run(std::stop_token stop);
 
   /// Works until the stream holds nothing that this worker may take, or `stop`. What other workers
-  /// have pending may be left, unless it is old enough to be claimed.
+  /// have pending may be left, unless it is old enough to be claimed. Throws as run(), and
+  /// Error{server} for a sale that is not there, or was lost and created again.
   void drain(std::stop_token stop = {});
 
   /// Any thread.

@@ -213,7 +213,7 @@ class Sale {
   /// again with the same request id: it ends in one order. One round trip, shared with the calls
   /// made meanwhile.
   /// Throws Error: bad_argument (at once: empty or long id, units out of range), corrupt (what the
-  /// store has of this buyer was damaged), and what the store throws.
+  /// store has of this buyer, or of the sale, was damaged), and what the store throws.
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units = 1);
 
   /// Throws Error: corrupt (a figure in the store that no sale writes), and what the store throws.

@@ -91,6 +91,12 @@ Task<std::vector<Admissions::Decision>> Admissions::decide_all(std::vector<Purch
       days_ = calendar_.around(WallTime{std::chrono::microseconds{items[1].as_integer()}});
       continue;
     }
+    if (items.size() == 3 && items[0].as_text() == "damaged")
+      throw Error{
+          Errc::corrupt,
+          fmt::format("sale '{0}': its {1} is '{2}' in {3}, which no sale writes; 'sluice "
+                      "sale recover {0}' mends it from the database",
+                      name_, items[1].as_text(), shown(items[2].as_text()), store_.describe())};
     if (items.size() != purchases.size())
       throw Error{Errc::protocol,
                   fmt::format("sale '{}': {} requests were answered by {}", name_, purchases.size(),

@@ -3,6 +3,7 @@
 -- ARGV[1] how many days follow   ARGV[2] where the last one ends, microseconds UTC
 -- then two for each day: start, label; then three for each request: buyer, request, units
 -- Reply: {'range', now_us}, nothing decided: the store's clock is outside these days
+--        {'damaged', field, value}, nothing decided: no sale writes that into its hash
 --        {letter or letter .. order, ...}, one for each request:
 --        with the order:  A admitted   R the same request again (see the order's state)
 --                         B bought already   U above the units of a buyer (none: his first)
@@ -18,9 +19,10 @@
 -- include sale/recovery.lua store
 local id_epoch, id_lane = 1704067200, 1048576
 
-local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'limit', 'opens', 'closes', 'closed',
-                        'type', 'digits', 'last', 'day', 'taken', 'second', 'sequence', 'orders',
-                        'lane', 'unit_limit', 'recovering', 'store', 'epoch')
+local fields = {'capacity', 'sold', 'limit', 'opens', 'closes', 'closed', 'type', 'digits', 'last',
+                'day', 'taken', 'second', 'sequence', 'orders', 'lane', 'unit_limit', 'recovering',
+                'store', 'epoch'}
+local sale = redis.call('hmget', KEYS[1], unpack(fields))
 local days = tonumber(ARGV[1])
 local first = 3 + 2 * days
 local replies = {}
@@ -29,13 +31,35 @@ if not sale[1] then
   return replies
 end
 
+-- What no sale writes is told by its name, not reckoned with.
+local damaged
+local function figure(at, where_missing)
+  local value = tonumber(sale[at] or where_missing)
+  if value and value >= 0 and value <= 1e16 and value % 1 == 0 then return value end
+  damaged = damaged or at
+  return 0
+end
+local function bound(at)
+  local value = tonumber(sale[at])
+  if not value and sale[at] ~= '' then damaged = damaged or at end
+  return value
+end
+local capacity, sold, orders = figure(1), figure(2), figure(14)
+local limit, unit_limit, digits, lane = figure(3), figure(16), figure(8), figure(15)
+local opens, closes, epoch = bound(4), bound(5), figure(19, 0)
+local last, day_taken, last_second, last_sequence =
+    figure(9, 0), figure(11, 0), figure(12, 0), figure(13, 0)
+figure(10, 0)
+if damaged or not sale[7] then
+  return {'damaged', fields[damaged or 7], sale[damaged or 7] or ''}
+end
+
 local time = redis.call('time')
-local now = math.max(time[1] * 1000000 + time[2], tonumber(sale[9] or 0))
+local now = math.max(time[1] * 1000000 + time[2], last)
 if now < tonumber(ARGV[3]) or now >= tonumber(ARGV[2]) then
   return {'range', string.format('%.0f', now)}
 end
 
-local opens, closes = tonumber(sale[4]), tonumber(sale[5])
 local shut
 if sale[17] or (sale[18] and sale[18] ~= store_now()) then shut = 'G'
 elseif sale[6] or (closes and now >= closes) then shut = 'C'
@@ -47,22 +71,20 @@ local today = sale[10] or ''
 for at = 3, first - 2, 2 do
   if now >= tonumber(ARGV[at]) and ARGV[at + 1] > today then today = ARGV[at + 1] end
 end
-local taken = today == sale[10] and tonumber(sale[11]) or 0
-local most = 10 ^ tonumber(sale[8]) - 1
+local taken = today == sale[10] and day_taken or 0
+local most = 10 ^ digits - 1
 
 local second = math.floor(now / 1000000) - id_epoch
 if second > 2147483647 then
   return redis.error_reply('ERR the 31 bits of seconds in ids ended in 2092')
 end
-local sequence, lane = tonumber(sale[13] or 0), sale[15] * id_lane
-local begins, id_most = lane + (sale[19] or 0) % 256 * 4096, lane + id_lane - 1
-if second ~= tonumber(sale[12] or -1) or sequence < begins or sequence > id_most then
+local sequence, begins = last_sequence, lane * id_lane + epoch % 256 * 4096
+local id_most = (lane + 1) * id_lane - 1
+if second ~= last_second or sequence < begins or sequence > id_most then
   sequence = begins  -- the last id was of another second, or of the lane before a recovery
 end
 
-local capacity, sold, orders = tonumber(sale[1]), tonumber(sale[2]), tonumber(sale[14])
-local limit, unit_limit = tonumber(sale[3]), tonumber(sale[16])
-local shape = 'a %d %.0f ' .. sale[7] .. today .. '%0' .. sale[8] .. 'd %.0f '
+local shape = 'a %d %.0f ' .. sale[7] .. today .. '%0' .. digits .. 'd %.0f '
               .. string.format('%.0f', now) .. ' '
 
 local names, older_names, older_requests = {}, {}, {}
@@ -70,19 +92,21 @@ for at = first, #ARGV, 3 do names[#names + 1] = ARGV[at] end
 if #names == 0 then return replies end
 local function place(buyer, request) return #buyer .. ':' .. buyer .. request end
 
--- The buyers that have orders. An order that is not its buyer's latest is in the hash of requests.
+-- The buyers that have orders. An order that is not its buyer's latest is in the hash of requests:
+-- there is none where the latest is his first, and all that is counted for him.
 local buyers, older = {}, {}
 for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
   if record then
     local buyer, request = names[i], ARGV[first + 3 * i - 2]
-    local live, units, order, n, latest =
-        string.match(record, '^(%d+) (%d+) (%a (%d+) %d+ %S+ %d+ %d+ (.+))$')
+    local live, units, order, state, n, latest =
+        string.match(record, '^(%d+) (%d+) ((%a) (%d+) %d+ %S+ %d+ %d+ (.+))$')
     if not live or math.max(#live, #units, #n) > 15 then  -- as numbers in Lua, exact
       buyers[buyer] = {damaged = true, n = 0}
     end
     buyers[buyer] = buyers[buyer] or {live = tonumber(live), units = tonumber(units), order = order,
                                       n = tonumber(n), request = latest}
-    if buyers[buyer].n > 1 and latest ~= request then
+    local is_only = n == '1' and live == (state == 'a' and '1' or '0')
+    if latest ~= request and not is_only then
       older_names[#older_names + 1] = place(buyer, request)
       older_requests[#older_names] = request
     end
@@ -101,7 +125,7 @@ for i, buyer in ipairs(names) do
   local his = buyers[buyer]
   local same
   if his then
-    same = his.request == request and his.order or his.n > 1 and older[place(buyer, request)]
+    same = his.request == request and his.order or older[place(buyer, request)]
   end
   if his and his.damaged then
     replies[i] = 'D'

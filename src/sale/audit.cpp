@@ -59,8 +59,6 @@ struct CounterRow {
   bool always;  ///< also in a sale that has sold nothing
 };
 
-constexpr std::int64_t end_of_time = 10'000'000'000'000'000;  // microseconds
-
 constexpr CounterRow counter_rows[] = {
     {"capacity", 0, most_units, true},   {"sold", 0, most_units, true},
     {"orders", 0, most_units, true},     {"lane", 1, 4095, true},

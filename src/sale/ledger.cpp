@@ -36,14 +36,14 @@ void Ledger::add(const LedgerLine& line) {
   ++orders_;
   units_ = sum(units_, line.units);
 
-  // Ids rise, so each number must follow the last one, or begin a later day with 1.
-  const bool follows = line.day == last_.day && line.sequence == last_.sequence + 1;
-  const bool begins = line.day > last_.day && line.sequence == 1;
+  // Ids rise, so each number must follow the highest one, or begin a later day with 1.
+  const bool follows = line.day == highest_.day && line.sequence == highest_.sequence + 1;
+  const bool begins = line.day > highest_.day && line.sequence == 1;
   if (follows || begins) {
     ++in_place_;
   } else if (first_fault_.empty()) {
     first_fault_ = fmt::format("id {} has number {} of day {}, after number {} of day {}", line.id,
-                               line.sequence, line.day, last_.sequence, last_.day);
+                               line.sequence, line.day, highest_.sequence, highest_.day);
   }
   last_ = line;
   if (std::pair{line.day, line.sequence} > std::pair{highest_.day, highest_.sequence})

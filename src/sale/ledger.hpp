@@ -26,7 +26,7 @@ class Ledger {
 
   std::int64_t orders() const noexcept { return orders_; }
   std::int64_t units() const noexcept { return units_; }
-  /// Orders whose number follows that of the order before.
+  /// Orders whose number follows the highest of those before.
   std::int64_t in_place() const noexcept { return in_place_; }
   /// The first order out of place; empty: none.
   const std::string& first_fault() const noexcept { return first_fault_; }

@@ -7,6 +7,7 @@
 
 #include "base/process.hpp"
 #include "base/random.hpp"
+#include "sale/differences.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/settlement.hpp"
 #include "sluice/log.hpp"
@@ -73,6 +74,18 @@ Task<void> carry_out(ReadAhead& ahead, sale::OrderQueue& queue, std::size_t most
 
 Task<void> wait_for(ReadAhead& ahead) { co_await ahead.finished; }
 
+/// How an order differs from the store's record of its request; empty: it does not, or there is
+/// none.
+std::string contradiction(const SaleOrder& order, std::optional<SaleOrder> record) {
+  if (!record) return {};
+  record->state = order.state;  // it may have ended meanwhile
+  sale::Differences differences{1};
+  if (differences.compare({}, *record, order)) return {};
+  const auto first = differences.take().front();
+  return fmt::format("the store's record of its request has another order: {} is {} there",
+                     first.what, first.in_store);
+}
+
 }  // namespace
 
 class OrderWorker::Impl {
@@ -84,7 +97,9 @@ class OrderWorker::Impl {
         sale_(sale.definition()),
         orders_(orders),
         options_(options),
+        keys_(sale_.name),
         queue_(store, sale_.name, make_consumer_name()),
+        records_(store, sale_),
         pauses_(options.first_pause, options.longest_pause) {}
 
   void work(const std::stop_token& stop, bool until_empty);
@@ -118,6 +133,12 @@ class OrderWorker::Impl {
   void read_ahead();
   Entries await_read_ahead();
   bool bring_in(Entries entries, const std::stop_token& stop, bool reads_ahead = true);
+  struct Known {
+    std::vector<std::optional<SaleOrder>> records;  ///< of the requests of the entries' orders
+    bool is_another = false;                        ///< the sale was created since it was entered
+  };
+  Known ask_store(const Entries& entries);
+  std::string refuse(const SaleOrder& order, const std::optional<SaleOrder>& record) const;
   InsertResult insert(const std::vector<SaleOrder>& orders, const std::vector<std::string>& ids);
   bool begin_again(const std::stop_token& stop);
   void keep(const std::vector<std::string>& ids);
@@ -135,10 +156,13 @@ class OrderWorker::Impl {
   const SaleDefinition sale_;
   OrderStore& orders_;
   const OrderWorkerOptions options_;
+  const sale::SaleKeys keys_;
   sale::OrderQueue queue_;
+  sale::Records records_;
   Backoff pauses_;
 
   std::int64_t epoch_ = 0;              // of the entries that are read now
+  std::string born_;                    // when the sale of the store was created
   std::vector<std::string> committed_;  // in the database, not yet acknowledged
   std::unique_ptr<ReadAhead> ahead_;
   SteadyTime next_claim_{};
@@ -151,6 +175,7 @@ class OrderWorker::Impl {
   bool drains_ = false;
   bool group_is_lost_ = false;
   bool sale_is_gone_ = false;
+  bool sale_is_lost_ = false;
 
   mutable std::mutex mutex_;
   WorkerProgress progress_;
@@ -179,10 +204,19 @@ void OrderWorker::Impl::bring_in_all(const std::stop_token& stop, bool until_emp
 }
 
 /// Enters the sale into the database, with its definition, and learns its epoch. Where the sale is
-/// lost make_group() says so.
+/// gone make_group() says so.
 void OrderWorker::Impl::enter_sale() {
-  const auto entered = sale::enter(store_, sale_, orders_);
-  if (entered.is_there) epoch_ = entered.epoch;
+  auto entered = sale::enter(store_, sale_, orders_);
+  sale_is_lost_ = entered.is_lost;
+  if (sale_is_lost_)
+    throw Error{Errc::server,
+                fmt::format("sale '{0}' was lost in {1} and created again: {2} may have other "
+                            "orders of the same requests, so that none gets in before 'sluice sale "
+                            "recover {0}'",
+                            sale_.name, store_.describe(), orders_.describe())};
+  if (!entered.is_there) return;
+  epoch_ = entered.epoch;
+  born_ = std::move(entered.born);
 }
 
 void OrderWorker::Impl::leave() {
@@ -207,7 +241,7 @@ bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
       pauses_.reset();
       return true;
     } catch (const Error& failure) {
-      if (is_final(failure) || (drains_ && sale_is_gone_)) throw;
+      if (is_final(failure) || (drains_ && (sale_is_gone_ || sale_is_lost_))) throw;
       note_failure(failure);
       group_is_lost_ |= sale::is_group_lost(failure);
     }
@@ -307,7 +341,7 @@ void OrderWorker::Impl::settle_some() {
   if (!settlement_)
     settlement_.emplace(store_, sale_, orders_);
   else if (!settle_from_)  // somebody may have lost and made it again, or closed it
-    sale::enter(store_, sale_, orders_);
+    enter_sale();
   const auto some = settlement_->settle_some(settle_from_.value_or(-1), most);
   settle_from_ = some.next;
   if (!settle_from_) next_settling_ = clock_.steady() + pause_between_looks();
@@ -355,17 +389,69 @@ bool OrderWorker::Impl::try_alone(const sale::OrderQueue::Suspect& suspect,
   return true;
 }
 
+/// What the store itself says of these entries, and of the sale. A store that cannot be asked holds
+/// up nothing: what it has given out gets in, whatever becomes of it.
+OrderWorker::Impl::Known OrderWorker::Impl::ask_store(const Entries& entries) {
+  std::vector<BuyerId> buyers;
+  std::vector<sale::Wish> wishes;
+  for (const auto& entry : entries) {
+    if (!entry.order) continue;
+    buyers.push_back(entry.order->buyer);
+    wishes.push_back({entry.order->buyer, entry.order->request});
+  }
+  Known known;
+  known.records.resize(wishes.size());
+  try {
+    const auto born = store_.run({"HGET", keys_.sale, "born"}).get();
+    known.is_another = !born.is_null() && born.as_text() != born_;
+    auto latest = records_.find(std::span<const BuyerId>{buyers}).get();
+    std::vector<sale::Wish> earlier;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      if (latest[i] && latest[i]->latest.request == wishes[i].request) {
+        known.records[i] = std::move(latest[i]->latest);
+      } else {
+        earlier.push_back(std::move(wishes[i]));
+        places.push_back(i);
+      }
+    }
+    auto found = records_.find(std::span<const sale::Wish>{earlier}).get();
+    for (std::size_t i = 0; i < found.size(); ++i) known.records[places[i]] = std::move(found[i]);
+  } catch (const Error& failure) {
+    count_failure(failure);
+  }
+  return known;
+}
+
+/// Why an order is none that the sale has given; empty: it may be one.
+std::string OrderWorker::Impl::refuse(const SaleOrder& order,
+                                      const std::optional<SaleOrder>& record) const {
+  auto why = records_.refuse_number(order);
+  return why.empty() ? contradiction(order, record) : "it " + why;
+}
+
 /// False: it could not be finished before `stop`; what is left stays pending.
 bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, bool reads_ahead) {
   std::vector<SaleOrder> orders;
   std::vector<std::string> ids;
   orders.reserve(entries.size());
   ids.reserve(entries.size());
+  const auto known = ask_store(entries);
+  if (known.is_another) {
+    const auto before = epoch_;
+    if (!attempt(stop, [&] { enter_sale(); })) return false;
+    if (epoch_ != before) {  // it was recovered meanwhile
+      committed_.clear();
+      return true;
+    }
+  }
+  auto found = known.records.begin();
   for (auto& entry : entries) {
-    if (entry.order) {
+    const auto why = entry.order ? refuse(*entry.order, *found++) : "its fields make no order";
+    if (why.empty()) {
       orders.push_back(std::move(*entry.order));
       ids.push_back(std::move(entry.id));
-    } else if (!attempt(stop, [&] { bury(entry.id, "its fields make no order"); })) {
+    } else if (!attempt(stop, [&] { bury(entry.id, why); })) {
       return false;
     }
   }

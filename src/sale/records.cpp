@@ -213,22 +213,26 @@ Task<std::vector<std::optional<BuyerRecord>>> Records::find(std::span<const Buye
   co_return records;
 }
 
-Task<std::int64_t> Records::put(std::span<const SaleOrder> orders, std::string_view token) {
+std::string Records::refuse_number(const SaleOrder& order) const {
   constexpr std::size_t label_size = 8;  // yyyymmdd
+  const std::string_view number = order.number;
+  if (number.size() == type_.size() + label_size + digits_ && number.starts_with(type_) &&
+      is_digits(number.substr(type_.size())))
+    return {};
+  return fmt::format("has a number of another sale: here they are {}, a day and {} digits", type_,
+                     digits_);
+}
+
+Task<std::int64_t> Records::put(std::span<const SaleOrder> orders, std::string_view token,
+                                bool in_database) {
   std::vector<std::string> texts;
   for (const auto& order : orders) {
     texts.push_back(text_of(order));
-    const auto& number = order.number;
-    const auto front = type_.size() + label_size;
-    if (number.size() != front + digits_ || !number.starts_with(type_) ||
-        !is_digits(std::string_view{number}.substr(type_.size())))
-      throw Error{Errc::corrupt,
-                  fmt::format("sale '{}': order {} has a number of another sale: here they are {}, "
-                              "a day and {} digits",
-                              name_, number, type_, digits_)};
+    if (const auto why = refuse_number(order); !why.empty())
+      throw Error{Errc::corrupt, fmt::format("sale '{}': order {} {}", name_, order.number, why)};
   }
-  std::vector<std::string_view> args{token};
-  args.reserve(1 + 2 * orders.size());
+  std::vector<std::string_view> args{token, in_database ? "1" : "0"};
+  args.reserve(2 + 2 * orders.size());
   for (std::size_t i = 0; i < orders.size(); ++i)
     args.insert(args.end(), {orders[i].buyer.value, texts[i]});
   const std::vector<std::string_view> keys{keys_.sale, keys_.buyers, keys_.requests};
@@ -270,20 +274,20 @@ Task<bool> Records::take_out(SaleOrder order) {
     auto looked = find(std::span{&wish, 1});
     const auto found = co_await looked;
     if (!record || found.front() != order) co_return false;
-    bool is_last = record->latest == order;
-    if (is_last && order.n > 1) {
-      auto next = latest_of(order.buyer, order.n);
+    const bool is_latest = record->latest == order;
+    bool is_only = is_latest && order.n == 1 && record->live == 1;
+    std::string gone = place;
+    if (is_latest && !is_only) {
+      auto next = latest_but(order);
       record->latest = co_await next;
-      is_last = record->latest.n == 0;
+      is_only = record->latest.n == 0;
+      gone = place_of(order.buyer.value, record->latest.request.value);
     }
     std::string text;
-    std::string gone = place;
-    if (!is_last) {
-      text = fmt::format("{} {} {}", record->live - 1, record->units - order.units,
+    if (!is_only)
+      text = fmt::format("{} {} {}", std::max<std::int64_t>(record->live - 1, 0),
+                         std::max<std::int64_t>(record->units - order.units, 0),
                          text_of(record->latest));
-      if (record->latest.n < order.n)
-        gone = place_of(order.buyer.value, record->latest.request.value);
-    }
     auto removed = store_.run(scripts::sale_take_out, {keys_.sale, keys_.buyers, keys_.requests},
                               {order.buyer.value, there.as_text(), text, gone, units});
     const Value answer = co_await removed;
@@ -295,8 +299,8 @@ Task<bool> Records::take_out(SaleOrder order) {
   }
 }
 
-/// Of a buyer's earlier orders the last one below his `below`-th; n is 0 where he has none.
-Task<SaleOrder> Records::latest_of(BuyerId buyer, std::int64_t below) {
+/// The latest of a buyer's orders without this one; n is 0 where he has no other.
+Task<SaleOrder> Records::latest_but(SaleOrder but) {
   constexpr std::size_t page_size = 1000;
   SaleOrder latest{};
   std::string from = "requests 0";
@@ -304,7 +308,8 @@ Task<SaleOrder> Records::latest_of(BuyerId buyer, std::int64_t below) {
     auto asked = scan(std::move(from), page_size);
     Page page = co_await asked;
     for (auto& order : page.earlier)
-      if (order.buyer == buyer && order.n < below && order.n > latest.n) latest = std::move(order);
+      if (order.buyer == but.buyer && order.request != but.request && order.n > latest.n)
+        latest = std::move(order);
     from = std::move(page.next);
   } while (!from.empty());
   co_return latest;

@@ -76,10 +76,15 @@ class Records {
 
   /// For a recovery, by whose token nobody else may write: enters orders where they belong. What
   /// stands there is left alone, an order that has ended there too; another order under the same
-  /// request gives way. Counts nothing but the orders and units of their buyers. At most 256.
+  /// request gives way; and where another is the n-th of its buyer, one that is `in_database` is
+  /// his latest. Counts nothing but the orders and units of their buyers. At most 256.
   /// Returns how many were new or another's. Throws Error: corrupt (a number that is not of this
   /// sale's type and digits, before anything is written), server (another recovery has begun).
-  Task<std::int64_t> put(std::span<const SaleOrder> orders, std::string_view token);
+  Task<std::int64_t> put(std::span<const SaleOrder> orders, std::string_view token,
+                         bool in_database = false);
+
+  /// Why its number is none that this sale gives; empty: it may be one.
+  std::string refuse_number(const SaleOrder& order) const;
 
   enum class Returned {
     now,       ///< the sale has these units again
@@ -102,7 +107,7 @@ class Records {
   Task<bool> remove_some(std::size_t most);
 
  private:
-  Task<SaleOrder> latest_of(BuyerId buyer, std::int64_t below);
+  Task<SaleOrder> latest_but(SaleOrder order);
 
   Store& store_;
   const std::string name_;

@@ -4,7 +4,8 @@
 -- Write orders that a recovery has found, each where it belongs; the counters of the sale are its
 -- last step. An order that has ended somewhere has ended.
 -- KEYS[1] sale hash   KEYS[2] buyers hash   KEYS[3] requests hash
--- ARGV[1] token of the recovery   then two for each order: buyer, order
+-- ARGV[1] token of the recovery   ARGV[2] 1: the database has them, so that none but they are the
+-- n-th of their buyers   then two for each order: buyer, order
 -- Reply: how many were not there before, or in place of another; -1 another recovery has begun
 -- include sale/recovery.lua not_mine
 if not_mine() then return -1 end
@@ -20,7 +21,7 @@ end
 local function without_request(order) return string.sub(order.text, 1, -#order.request - 1) end
 
 local written = 0
-for at = 2, #ARGV, 2 do
+for at = 3, #ARGV, 2 do
   local buyer, order = ARGV[at], parts(ARGV[at + 1])
   local record = redis.call('hget', KEYS[2], buyer)
   local live, units, latest = 0, 0
@@ -33,13 +34,16 @@ for at = 2, #ARGV, 2 do
   end
   local place = #buyer .. ':' .. buyer .. order.request
   local there = latest
-  if not latest or latest.request ~= order.request then
+  if latest and latest.request == order.request then
+    redis.call('hdel', KEYS[3], place)  -- an older one of a record that was lost for a while
+  else
     local earlier = redis.call('hget', KEYS[3], place)
     there = earlier and parts(earlier .. order.request)
   end
   local same = there and string.sub(there.text, 2) == string.sub(order.text, 2)
   if not same then written = written + 1 elseif not there.live then order = there end
   local is_latest = not latest or there == latest or latest.n < order.n
+                    or (ARGV[2] == '1' and latest.n == order.n)
   if not same or there.live ~= order.live or (is_latest and there ~= latest) then
     if there and there.live and (latest or not same) then
       live, units = live - 1, units - there.units

@@ -73,13 +73,15 @@ std::int64_t figure_of(const Value& text) {
 
 class Recovery {
  public:
-  Recovery(Store& store, const SaleDefinition& sale, OrderStore& orders)
+  /// `mends_definition`: what stands in the store can not be read.
+  Recovery(Store& store, const SaleDefinition& sale, OrderStore& orders, bool mends_definition)
       : store_(store),
         sale_(sale),
         keys_(sale_.name),
         orders_(orders),
         records_(store, sale_),
-        on_the_way_(sale_) {}
+        on_the_way_(sale_),
+        mends_definition_(mends_definition) {}
 
   SaleRecovery run(OrderStore::Fields kept);
 
@@ -91,11 +93,13 @@ class Recovery {
   void reconcile_streams();
   void restore_earlier_orders();
   void bring_on_the_way();
+  bool is_on_the_way(const SaleOrder& order) const;
   void end_again(const SaleOrder& order, bool is_there);
   void send_again(std::span<const SaleOrder> orders);
   void remove_entries(const std::vector<StreamOrder>& entries);
   Count count();
   bool count(Count& all);
+  void count_twins(Count& all);
   void count_buyers(Count& all);
   void restore_returned(const Count& all);
   Pairs stock();
@@ -103,7 +107,7 @@ class Recovery {
   Pairs lane(const OrderStore::Fields& kept);
   void open_gate(const Count& all, const OrderStore::Fields& kept);
 
-  std::int64_t put(std::span<const SaleOrder> orders);
+  std::int64_t put(std::span<const SaleOrder> orders, bool in_database = false);
   template <class Visit>
   void each_page(Visit&& visit);
   template <class Visit>
@@ -122,6 +126,7 @@ class Recovery {
   std::vector<SaleOrder> sent_;
   SaleRecovery done_;
 
+  const bool mends_definition_;
   const std::string token_ = random_hex_128();
   std::string this_store_;
   std::int64_t epoch_ = 0;        // of the store, before
@@ -138,10 +143,11 @@ void Recovery::check_mine(bool is_mine) const {
 }
 
 /// Lane, birth and end of the sale are those of the database: of a sale that was lost and made
-/// again, too.
+/// again, too. The definition is where the store's can not be read.
 void Recovery::close_gate(const OrderStore::Fields& kept) {
   Pairs fields;
-  const auto is_always = [](const auto& field) {
+  const auto is_always = [&](const auto& field) {
+    if (mends_definition_) return field.first != "archived";
     return field.first == "lane" || field.first == "born" || field.first == "closed" ||
            field.first == "database";
   };
@@ -168,10 +174,12 @@ void Recovery::close_gate(const OrderStore::Fields& kept) {
   is_closed_ = !there.at(5).as_text().empty();
 }
 
-std::int64_t Recovery::put(std::span<const SaleOrder> orders) {
+std::int64_t Recovery::put(std::span<const SaleOrder> orders, bool in_database) {
   std::int64_t written = 0;
-  for (; !orders.empty(); orders = orders.subspan(std::min(most_written, orders.size())))
-    written += records_.put(orders.first(std::min(most_written, orders.size())), token_).get();
+  for (; !orders.empty(); orders = orders.subspan(std::min(most_written, orders.size()))) {
+    const auto some = orders.first(std::min(most_written, orders.size()));
+    written += records_.put(some, token_, in_database).get();
+  }
   return written;
 }
 
@@ -218,7 +226,7 @@ std::unordered_map<std::int64_t, SaleOrder> Recovery::rows_of(
 void Recovery::restore_orders() {
   each_row([&](const std::vector<SaleOrder>& rows) {
     done_.in_database += static_cast<std::int64_t>(rows.size());
-    done_.restored += put(rows);
+    done_.restored += put(rows, true);
   });
 }
 
@@ -238,6 +246,7 @@ void Recovery::reconcile_streams() {
     std::vector<StreamOrder> void_entries;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto& order = entries[i].order;
+      if (!records_.refuse_number(order).empty()) continue;  // forged: a dead letter
       if (!records[i]) lost.push_back(order);
       const bool is_other = records[i] && fingerprint_of(*records[i]) != fingerprint_of(order);
       if (is_other && rows.contains(records[i]->id)) {
@@ -291,7 +300,7 @@ void Recovery::bring_on_the_way() {
           row != rows.end() && fingerprint_of(row->second) == fingerprint_of(order);
       if (order.state != OrderState::awaiting) {
         if (!is_there || row->second.state == OrderState::awaiting) end_again(order, is_there);
-      } else if (!is_there && !on_the_way_.find(order.id)) {
+      } else if (!is_there && !is_on_the_way(order)) {
         lost.push_back(std::move(order));
       }
     }
@@ -300,6 +309,12 @@ void Recovery::bring_on_the_way() {
   done_.sent_again = static_cast<std::int64_t>(sent_.size());
   for (const auto& order : sent_) on_the_way_.add(order);
   on_the_way_.sort();
+}
+
+/// This one: what somebody wrote into the stream in its place brings it nowhere.
+bool Recovery::is_on_the_way(const SaleOrder& order) const {
+  const auto* const line = on_the_way_.find(order.id);
+  return line && line->fingerprint == fingerprint_of(order);
 }
 
 void Recovery::end_again(const SaleOrder& order, bool is_there) {
@@ -357,16 +372,34 @@ bool Recovery::count(Count& all) {
     }
     for (const auto& order : page.earlier) all.add(all.buyers[order.buyer.value], order);
   });
+  count_twins(all);
   count_buyers(all);
   return all.orders == store_.run({"HLEN", keys_.buyers}).get().as_integer() +
                            store_.run({"HLEN", keys_.requests}).get().as_integer();
+}
+
+/// Buyers who have a first order twice, as their sale was lost and made again: their latest order
+/// was taken for the only one.
+void Recovery::count_twins(Count& all) {
+  std::vector<BuyerId> twins;
+  for (const auto& [name, buyer] : all.buyers)
+    if (buyer.n == 0) twins.push_back({name});
+  std::erase_if(all.miscounted, [&](const auto& one) { return all.buyers.contains(one.first); });
+  for (const auto& twin : twins) {
+    const auto record = records_.find(std::span<const BuyerId>{&twin, 1}).get().front();
+    if (!record) continue;
+    auto& buyer = all.buyers[twin.value];
+    Count{}.add(buyer, record->latest);  // it stands in the sums already
+    buyer.n = record->latest.n;
+    buyer.written = fmt::format("{} {}", record->live, record->units);
+  }
 }
 
 void Recovery::count_buyers(Count& all) {
   for (const auto& [name, buyer] : all.buyers) {
     const auto right = fmt::format("{} {}", buyer.live, buyer.units);
     if (buyer.written != right) all.miscounted.emplace_back(name, right);
-    all.buyer_gaps += buyer.n - buyer.orders;
+    all.buyer_gaps += std::max<std::int64_t>(buyer.n - buyer.orders, 0);
   }
 }
 
@@ -505,6 +538,8 @@ void Recovery::open_gate(const Count& all, const OrderStore::Fields& kept) {
 SaleRecovery Recovery::run(OrderStore::Fields kept) {
   orders_.add_sale(sale_.name, sale_.stock);
   close_gate(kept);
+  enter(store_, sale_, orders_);  // a database that is new, or older, learns the definition
+  kept = orders_.definition(sale_.name);
   if (is_closed_) orders_.keep_definition(sale_.name, {{"closed", "1"}});
   epoch_ = orders_.begin_epoch(sale_.name, epoch_);
   restore_orders();
@@ -530,7 +565,13 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
                                      RecoveryOptions options) {
   sale::check_name(name);
   const auto kept = orders.definition(name);
-  auto definition = sale::read_definition(store, name).get();
+  std::optional<SaleDefinition> definition;
+  try {
+    definition = sale::read_definition(store, name).get();
+  } catch (const Error& damaged) {
+    if (damaged.errc() != Errc::corrupt || kept.empty()) throw;
+  }
+  const bool is_readable = definition.has_value();
   const sale::SaleKeys keys{name};
   const auto known = store.run({"HMGET", keys.sale, "archived", "database"}).get();
   if (!known.as_items().at(0).is_null())
@@ -547,7 +588,7 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
   if (!database.is_null() && !options.new_database &&
       !sale::is_same_database(database.as_text(), sale::database_word(orders)))
     sale::attach(store, *definition, orders);  // says which
-  const auto done = sale::Recovery{store, *definition, orders}.run(kept);
+  const auto done = sale::Recovery{store, *definition, orders, !is_readable}.run(kept);
   const bool was_archived =
       std::ranges::any_of(kept, [](const auto& field) { return field.first == "archived"; });
   if (was_archived && done.on_the_way == 0) Sale::load(store, name).get()->archive(orders);

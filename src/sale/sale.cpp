@@ -205,10 +205,10 @@ Task<SaleStatus> Sale::Impl::status() {
   status.dead = checked(replies.at(3)).as_integer();
   const auto& fields = checked(replies.at(1)).as_items();
   if (fields.at(0).is_null()) co_return status;
-  const auto count = [&](std::size_t at, const char* name) {
+  const auto count = [&](std::size_t at, const char* name, std::int64_t most = sale::most_units) {
     const auto text = fields.at(at).is_null() ? std::string{} : fields[at].as_text();
     const auto number = parse_integer<std::int64_t>(text);
-    if (number && *number >= 0 && *number <= sale::most_units) return *number;
+    if (number && *number >= 0 && *number <= most) return *number;
     throw Error{Errc::corrupt,
                 fmt::format("sale '{}': its {} is '{}' in {}, which no sale writes; 'sluice sale "
                             "audit {}' names what is damaged",
@@ -226,7 +226,8 @@ Task<SaleStatus> Sale::Impl::status() {
       .now = WallTime{std::chrono::seconds{time.at(0).as_integer()} +
                       std::chrono::microseconds{time.at(1).as_integer()}}};
   if (!fields.at(3).is_null()) {
-    at.now = std::max(at.now, WallTime{std::chrono::microseconds{fields.at(3).as_integer()}});
+    at.now =
+        std::max(at.now, WallTime{std::chrono::microseconds{count(3, "last", sale::end_of_time)}});
     at.day = fields.at(6).as_text();
     at.taken = count(7, "taken");
   }

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "base/integer.hpp"
+#include "sale/differences.hpp"
 #include "sale/records.lua.hpp"
 #include "sale/recovery.lua.hpp"
 #include "sale/sale.lua.hpp"
 #include "sale/streams.hpp"
+#include "sale/sums.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::sale {
@@ -52,6 +55,18 @@ bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool m
   return is_shut;
 }
 
+namespace {
+
+constexpr std::int64_t no_epoch = -1;  // of no database
+
+/// Empty: it is none that a sale writes.
+std::optional<std::int64_t> figure_of(const Value& text) {
+  const auto figure = parse_integer<std::int64_t>(text.as_text());
+  return figure && *figure >= 0 && *figure <= most_units ? figure : std::nullopt;
+}
+
+}  // namespace
+
 Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
   attach(store, sale, orders, true);
   const SaleKeys keys{sale.name};
@@ -67,10 +82,12 @@ Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
   fields.emplace_back("database", there.at(4).as_text());
   if (!there.at(5).is_null()) fields.emplace_back("closed", there.at(5).as_text());
   orders.keep_definition(sale.name, fields);
+  bool is_lost = false;
   for (const auto& [field, value] : orders.definition(sale.name)) {
     if (field == "closed") store.run(scripts::sale_close, {keys.sale}, {}, repeatable).get();
     if (field != "born" || value == there.at(2).as_text()) continue;
     // The database knows the sale from before this one was created: the store has lost it.
+    is_lost = true;
     const auto shut = store.run(scripts::sale_shut, {keys.sale}, {shut_as_lost}, repeatable).get();
     if (shut.as_integer() == 1)
       log(LogLevel::error,
@@ -78,7 +95,10 @@ Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
                       "'sluice sale recover {}' has brought back its orders from {}",
                       sale.name, store.describe(), sale.name, orders.describe()));
   }
-  return {.is_there = true, .epoch = there.at(3).is_null() ? 0 : there.at(3).as_integer()};
+  return {.is_there = true,
+          .is_lost = is_lost,
+          .epoch = there.at(3).is_null() ? 0 : figure_of(there.at(3)).value_or(no_epoch),
+          .born = there.at(2).as_text()};
 }
 
 Settlement::Settlement(Store& store, const SaleDefinition& sale, OrderStore& orders)
@@ -100,7 +120,12 @@ void Settlement::check_gate() const {
 /// Of the sale's hash; 0: it is not there.
 std::int64_t Settlement::figure(std::string_view field) {
   const auto value = store_.run({"HGET", keys_.sale, field}).get();
-  return value.is_null() ? 0 : value.as_integer();
+  if (value.is_null()) return 0;
+  if (const auto found = figure_of(value)) return *found;
+  throw Error{Errc::corrupt,
+              fmt::format("sale '{0}': its {1} is '{2}' in {3}, which no sale writes; 'sluice sale "
+                          "recover {0}' mends it from the database",
+                          sale_.name, field, shown(value.as_text()), store_.describe())};
 }
 
 InsertResult Settlement::insert_ended(const SaleOrder& order, OrderState state,

@@ -35,7 +35,9 @@ bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool m
 /// gate of a sale that was lost and created again.
 struct Entered {
   bool is_there = false;  ///< in the store
+  bool is_lost = false;   ///< what is there was created again: none of its orders may get in
   std::int64_t epoch = 0;
+  std::string born = {};  ///< when what is there was created
 };
 Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders);
 

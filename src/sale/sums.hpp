@@ -10,6 +10,9 @@ namespace sluice::sale {
 /// Units of an order, orders and units of a buyer, and whatever else counts: no sale has more.
 inline constexpr std::int64_t most_units = 1'000'000'000'000;
 
+/// Microseconds since 1970. No instant of a sale is later.
+inline constexpr std::int64_t end_of_time = 10'000'000'000'000'000;
+
 inline std::int64_t sum(std::int64_t one, std::int64_t other) noexcept {
   std::int64_t result = 0;
   if (!__builtin_add_overflow(one, other, &result)) return result;

@@ -1,8 +1,11 @@
 // What happens between a loss and its recovery: stock changes, cancels, sellers that start, the
 // wrong database. Whatever the history, what is known stays its buyer's, and the audit is clean.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <random>
 #include <set>
@@ -355,12 +358,35 @@ TEST_F(SaleHeals, M4_AWorkerThatIsAtWorkSeesThatTheSaleWasMadeAgain) {
   await([&] { return worker.progress().inserted == 1; });
   store_->run({"DEL", keys[0]}).get();
   auto again = Sale::create(*store_, definition_).get();
+  const bool sold = again.buy({"cid"}, {"r"}).get().has_order();  // or the worker was quicker
   await([&] { return again.status().get().state == SaleState::recovering; });
   working.request_stop();
   working.join();
+  EXPECT_EQ(orders_->page("s", -1, 10).size(), 1U) << "what the new one sold does not get in";
   heal();
   EXPECT_EQ(buy("bob", "r").order->number.substr(10), "0002");
+  await([&] {  // the entry was read before, and is pending
+    OrderWorker{*store_, *sale_, *orders_, {.claim_after = 1ms}}.drain();
+    return !sold || sale_->status().get().dead == 1;
+  });
+  for (const auto& letter : sale_->dead_letters().get())
+    EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->now);
+  heal();
   expect_clean();
+}
+
+TEST_F(SaleHeals, AWorkerThatBeganBeforeItsSaleWasThereBringsItsOrdersIn) {
+  store_ = engine::open_embedded({});
+  OrderWorker worker{*store_, *sale_, *orders_, {.idle_wait = 1ms, .longest_pause = 50ms}};
+  std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
+  const auto await = [&](const auto& state) {
+    for (int i = 0; i < 20'000 && !state(); ++i) std::this_thread::sleep_for(1ms);
+    EXPECT_TRUE(state());
+  };
+  await([&] { return worker.progress().failures > 0; });
+  sale_.emplace(Sale::create(*store_, definition_).get());
+  buy("ann", "r");
+  await([&] { return worker.progress().inserted == 1; });
 }
 
 TEST_F(SaleHeals, M5_WhatWasSoldTwiceIsSettled) {
@@ -368,12 +394,12 @@ TEST_F(SaleHeals, M5_WhatWasSoldTwiceIsSettled) {
   work();
   const auto first = *buy("a", "r", 10).order;
   store_->run({"FLUSHALL"}).get();
-  sale_.emplace(Sale::create(*store_, definition_).get());
   clock_.advance(2s);
+  sale_.emplace(Sale::create(*store_, definition_).get());
   for (const auto* const buyer : {"x", "y"}) buy(buyer, "r", 10);
   buy("y", "r2", 10);
   EXPECT_NE(buy("a", "r", 10).order, first) << "told to him a second time";
-  work();
+  EXPECT_THROW(work(), Error);
   heal();
   EXPECT_EQ(buy("a", "r", 10).order, first);
   work();
@@ -408,12 +434,185 @@ TEST_F(SaleHeals, W3_ADatabaseIsLostWithAnOrderThatEnded) {
   EXPECT_TRUE(sale_->archive(*orders_));
 }
 
+// In place of his first order, which the database has, an empty store gave him another one under
+// another request.
+TEST_F(SaleHeals, ABuyerWhoWasSoldAnotherFirstOrderGetsTheOneOfTheDatabaseAtEachRequest) {
+  for (const std::int64_t limit : {0, 1}) {
+    SCOPED_TRACE(limit);
+    definition_.limit = limit;
+    store_ = engine::open_embedded({.clock = &clock_});
+    orders_ = open_order_store("sqlite::memory:");
+    sale_.emplace(Sale::create(*store_, definition_).get());
+    const auto first = buy("ann", "r").order;
+    work();
+    store_->run({"FLUSHALL"}).get();
+    sale_.emplace(Sale::create(*store_, definition_).get());
+    const auto other = buy("ann", "other").order;
+    heal();
+    EXPECT_EQ(buy("ann", "r").order, first) << "before the dead letter is settled";
+    EXPECT_EQ(buy("ann", "other").order, other);
+    EXPECT_EQ(store_->run({"HGET", keys[0], "buyer_gaps"}).get().as_text(), "0");
+    work();
+    const auto letters = sale_->dead_letters().get();
+    ASSERT_EQ(letters.size(), 1U);
+    EXPECT_TRUE(sale_->give_back(*orders_, letters.front().id, "sold twice")->now);
+    EXPECT_EQ(buy("ann", "r").outcome, SaleOutcome::repeated) << "after it, before a recovery";
+    EXPECT_EQ(buy("ann", "r").order, first);
+    expect_clean();
+    heal();
+    EXPECT_EQ(buy("ann", "r").order, first);
+    EXPECT_EQ(buy("ann", "one more").outcome,
+              limit == 0 ? SaleOutcome::admitted : SaleOutcome::already_bought);
+    expect_clean();
+  }
+}
+
+// An empty store has sold to him anew, under the same request as his second order: the worker would
+// give the database another order of that request.
+TEST_F(SaleHeals, AWorkerBringsNothingInOfASaleThatWasLostAndMadeAgainBeforeItIsRecovered) {
+  const auto first = buy("ann", "r").order;
+  work();
+  store_->run({"FLUSHALL"}).get();
+  clock_.advance(1s);
+  sale_.emplace(Sale::create(*store_, definition_).get());
+  buy("ann", "other");
+  buy("ann", "r");
+  const auto second = buy("bob", "r").order;
+  expect_refused(Errc::server, "sluice sale recover", [&] { work(); });
+  EXPECT_EQ(orders_->page("s", -1, 10).size(), 1U);
+  heal();
+  EXPECT_EQ(buy("ann", "r").order, first);
+  work();
+  EXPECT_EQ(buy("bob", "r").order, second);
+  for (const auto& letter : sale_->dead_letters().get())
+    sale_->give_back(*orders_, letter.id, "sold twice");
+  heal();
+  expect_clean();
+  EXPECT_EQ(orders_->page("s", -1, 10).size(), 2U);
+}
+
+TEST_F(SaleHeals, T7_AnEntryThatContradictsTheStoreIsADeadLetterAndTheOrderGetsInAllTheSame) {
+  const auto order = *buy("ann", "r", 2).order;
+  const auto record = store_->run({"HGET", keys[1], "ann"}).get().as_text();
+  auto forged = record.substr(record.find('a'));
+  const auto another = "a 1 9999 XX20260102" + forged.substr(forged.find(" 2 1767") - 4);
+  forged.replace(forged.find(" 2 1767"), 3, " 9 ");
+  store_->run({"DEL", stream}).get();
+  store_->run({"XADD", stream, "*", "order", forged, "buyer", "ann"}).get();
+  store_->run({"XADD", stream, "*", "order", another, "buyer", "nobody"}).get();
+  load();
+  sale_.emplace(Sale::create(*store_, definition_).get());  // makes the group again
+  work();
+  EXPECT_TRUE(orders_->page("s", -1, 10).empty());
+  const auto letters = sale_->dead_letters().get();
+  ASSERT_EQ(letters.size(), 2U);
+  EXPECT_EQ(letters[0].reason,
+            "the store's record of its request has another order: units is 2 there");
+  EXPECT_EQ(letters[1].reason,
+            "it has a number of another sale: here they are MT, a day and 4 digits");
+  EXPECT_EQ(heal().sent_again, 1) << "what lies in its place is another one";
+  work();
+  EXPECT_EQ(orders_->page("s", -1, 10), std::vector<SaleOrder>{order});
+  for (const auto& letter : letters) {
+    const auto ended = sale_->give_back(*orders_, letter.id, "forged");
+    EXPECT_TRUE(ended && !ended->order) << "nothing is given back";
+  }
+  expect_clean();
+}
+
+// A script's own error names no field, and what is no number at all ("nan" is below no stock) sold
+// on.
+TEST_F(SaleHeals, AFigureThatNoSaleWritesIsNamedAndMended) {
+  const auto order = buy("ann", "r").order;
+  work();
+  for (const auto* const field :
+       {"capacity", "sold", "limit", "opens", "closes", "type", "digits", "last", "day", "taken",
+        "second", "sequence", "orders", "lane", "unit_limit", "epoch"}) {
+    for (const auto* const value : {"rubbish", "nan", "inf", "-0.5", "1e300", ""}) {
+      const std::string_view name{field};
+      const bool is_bound = name == "opens" || name == "closes";
+      if (is_bound && std::string_view{"-0.5 inf nan 1e300"}.find(value) != std::string_view::npos)
+        continue;  // any instant, or none
+      if (name == "type") {
+        store_->run({"HDEL", keys[0], field}).get();
+      } else {
+        store_->run({"HSET", keys[0], field, value}).get();
+      }
+      SCOPED_TRACE(fmt::format("{} is '{}'", field, value));
+      try {
+        buy("bob", "r");
+        ADD_FAILURE();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::corrupt) << error.what();
+        EXPECT_EQ(error.effect(), Effect::none);
+        EXPECT_NE(error.message().find(fmt::format("its {} is '", field)), std::string::npos)
+            << error.what();
+        EXPECT_NE(error.message().find("'sluice sale recover s'"), std::string::npos);
+      }
+      heal();
+      EXPECT_EQ(buy("ann", "r").order, order);
+      if (HasFailure()) return;
+    }
+  }
+  expect_clean();
+}
+
+// Two numbers were given once more, and then an older store came back with a third order behind
+// them: the next number follows that one, though the last order has a smaller one.
+TEST_F(SaleHeals, NumbersGoOnBehindTheHighestAlsoWhereALaterOrderHasASmallerOne) {
+  work();
+  for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r");
+  const Backup backup{*store_};
+  store_->run({"DEL", keys[0], keys[1], stream}).get();
+  heal();
+  clock_.advance(1s);
+  for (const auto* const buyer : {"x", "y"}) buy(buyer, "r");
+  work();
+  backup.bring_back(*store_);
+  heal();
+  work();
+  for (const auto& letter : sale_->dead_letters().get())
+    EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->now);
+  EXPECT_EQ(heal().in_database, 3);
+  expect_clean();
+  EXPECT_EQ(buy("d", "r").order->number.substr(10), "0004");
+  expect_clean();
+}
+
+// What lies in the database alone, the store has in its sale alone.
+TEST_F(SaleHeals, ASaleWhoseDatabaseNeverLearnedItIsListedAgain) {
+  buy("ann", "r");
+  const Backup backup{*store_};
+  store_->run({"FLUSHALL"}).get();
+  backup.bring_back(*store_);
+  heal();
+  EXPECT_FALSE(orders_->definition("s").empty());
+  expect_clean();
+}
+
+// Left by a record that was lost, and made anew by the same request.
+TEST_F(SaleHeals, AnOrderThatStandsTwiceInTheStoreIsCountedOnce) {
+  buy("ann", "r");
+  work();
+  const auto record = store_->run({"HGET", keys[1], "ann"}).get().as_text();
+  const auto order = record.substr(4, record.size() - 5);  // without its counts and its request
+  store_->run({"HSET", keys[2], "3:annr", order}).get();
+  heal();
+  EXPECT_EQ(store_->run({"EXISTS", keys[2]}).get().as_integer(), 0);
+  EXPECT_EQ(sale_->status().get().orders, 1);
+  expect_clean();
+}
+
 /// Random histories: each kind of loss, each kind of deed before the recovery, killed anywhere.
+/// SLUICE_SEED begins with another one, SLUICE_LONG tries so many times as many.
 TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
-  std::random_device seeds;
-  for (int round = 0; round < test::rounds(6); ++round) {
-    const auto seed = seeds();
-    SCOPED_TRACE("seed " + std::to_string(seed));
+  const auto* const given = std::getenv("SLUICE_SEED");
+  const auto* const factor = std::getenv("SLUICE_LONG");
+  const auto first = given ? static_cast<unsigned>(std::stoul(given)) : 1U;
+  const auto rounds = test::rounds(20U) * (factor ? static_cast<unsigned>(std::stoul(factor)) : 1U);
+  std::cout << "SLUICE_SEED=" << first << " for the first of " << rounds << '\n';
+  for (unsigned seed = first; seed < first + rounds; ++seed) {
+    SCOPED_TRACE("SLUICE_SEED=" + std::to_string(seed));
     std::mt19937 random{seed};
     const auto pick = [&](int most) {
       return static_cast<int>(random() % static_cast<unsigned>(most));
@@ -536,23 +735,7 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
         recover(mortal, "s", mortal_orders);
       } catch (const Killed&) {
       }
-      try {
-        heal();
-        work();
-        if (sale_->status().get().dead > 0) {  // sold once more
-          for (const auto& letter : sale_->dead_letters().get()) {
-            EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->order);
-            fresh.erase({letter.order->buyer.value, letter.order->request.value});
-          }
-          heal();
-          work();
-        }
-        told.merge(fresh);
-        const auto status = sale_->status().get();
-        const auto stock = orders_->stock("s");
-        EXPECT_EQ(status.dead, 0);
-        EXPECT_EQ(status.stock, stock->initial + stock->changed);
-        EXPECT_LE(status.sold, status.stock);
+      const auto expect_told = [&] {
         for (const auto& [wish, order] : told) {
           const auto answer = buy(wish.first, wish.second, order.units);
           EXPECT_TRUE(answer.outcome == SaleOutcome::repeated ||
@@ -562,6 +745,36 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
           EXPECT_EQ(answer.order->id, order.id);
           EXPECT_EQ(answer.order->number, order.number);
         }
+      };
+      try {
+        heal();
+        expect_told();
+        work();
+        if (sale_->status().get().dead > 0) {  // sold once more
+          for (const auto& letter : sale_->dead_letters().get()) {
+            EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->order);
+            fresh.erase({letter.order->buyer.value, letter.order->request.value});
+          }
+          expect_told();
+          heal();
+          work();
+        }
+        // A store that had forgotten a buyer may have let him have more than the limit.
+        for (int i = 0; i < 7 && definition_.limit > 0; ++i) {
+          const BuyerId buyer{"b" + std::to_string(i)};
+          const auto his = records.find(std::span<const BuyerId>{&buyer, 1}).get().front();
+          if (!his || his->live <= definition_.limit) continue;
+          EXPECT_EQ(loss, 1);
+          EXPECT_EQ(his->live, definition_.limit + 1);
+          EXPECT_TRUE(sale_->cancel(*orders_, buyer, his->latest.request, "too many").now);
+        }
+        told.merge(fresh);
+        const auto status = sale_->status().get();
+        const auto stock = orders_->stock("s");
+        EXPECT_EQ(status.dead, 0);
+        EXPECT_EQ(status.stock, stock->initial + stock->changed);
+        EXPECT_LE(status.sold, status.stock);
+        expect_told();
         for (const auto& check : audit(*store_, *sale_, *orders_).checks)
           EXPECT_TRUE(check.ok) << check.name << ": " << check.figure << ", expected "
                                 << check.expected << " (" << check.detail << ")";

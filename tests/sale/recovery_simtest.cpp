@@ -166,7 +166,7 @@ TEST_F(SaleRecoveryTest, ASaleThatWasLostAndCreatedAgainIsShutByItsWorker) {
   store_->run({"FLUSHALL"}).get();
   sale_.emplace(
       Sale::create(*store_, {.name = "s", .stock = 40, .limit = 3, .number_type = "MT"}).get());
-  work();
+  EXPECT_THROW(work(), Error);
   EXPECT_EQ(sale_->buy({"b"}, {"r"}).get().outcome, SaleOutcome::recovering);
   EXPECT_EQ(sale_->status().get().state, SaleState::recovering);
   recover(*store_, "s", *orders_);

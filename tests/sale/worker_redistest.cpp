@@ -9,6 +9,7 @@
 #include "sale/order_queue.hpp"
 #include "sale/worker_fixture.hpp"
 #include "sluice/sale_audit.hpp"
+#include "sluice/sale_recovery.hpp"
 
 namespace sluice {
 namespace {
@@ -152,6 +153,8 @@ TEST_F(SaleWorker, ADatabaseWithLessStockRefusesAndNothingIsLost) {
   EXPECT_EQ(test::buy(anew, "0", "another request").outcome, SaleOutcome::admitted)
       << "Redis has forgotten the buyer";
   OrderWorker worker{*store_, anew, *orders_, quick()};
+  EXPECT_THROW(worker.drain(), Error) << "not before the recovery";
+  recover(*store_, name_, *orders_);
   worker.drain();
   const auto letters = anew.dead_letters().get();
   ASSERT_EQ(letters.size(), 1U);
