@@ -4,8 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_time.hpp"
@@ -23,9 +26,12 @@ constexpr std::uint64_t keys = 10'000'000;
 constexpr double bits_a_key = 12;
 constexpr std::size_t batch = 1000;
 
-BloomFilterOptions options_of(BloomKind kind) {
+BloomFilterOptions options_of(BloomKind kind, BloomAdders adders) {
   // The rate that makes `blocked` as large as that; the others are a little smaller at the same.
-  return {.kind = kind, .expected = keys, .error_rate = bloom::split_block_error(256 / bits_a_key)};
+  return {.kind = kind,
+          .expected = keys,
+          .error_rate = bloom::split_block_error(256 / bits_a_key),
+          .adders = adders};
 }
 
 double nanoseconds(const std::function<void()>& work) {
@@ -91,7 +97,9 @@ std::uint64_t mixed(std::uint64_t number) {
 }
 
 /// Random reads of lines: each waits for the one before, or as many at once as the processor can.
-double read_lines(const bloom::Memory& memory, bool one_after_another) {
+/// A template, so that the second kind does not wait for a condition on the sum.
+template <bool one_after_another>
+double read_lines(const bloom::Memory& memory) {
   const auto words = memory.words();
   const std::uint64_t lines = words.size_bytes() / bloom::Memory::line;
   std::uint64_t sum = 0;
@@ -105,59 +113,103 @@ double read_lines(const bloom::Memory& memory, bool one_after_another) {
   return cost;
 }
 
-Row row(const char* figure, double goal) {
-  return {.figure = figure, .unit = "ns", .goal = goal, .at_most = true};
+Row row(std::string figure, double goal) {
+  return {.figure = std::move(figure), .unit = "ns", .goal = goal, .at_most = true};
 }
 
-Row beside(const char* figure, const char* peer, double goal) {
-  auto made = row(figure, goal);
+Row beside(std::string figure, const char* peer, std::optional<double> goal) {
+  auto made = row(std::move(figure), 0);
   made.peer = peer;
+  made.goal = goal;
   return made;
 }
 
-Row faster(const char* figure) {
-  return {.figure = figure, .unit = "1/s", .peer = "guava", .goal = 4};
+Row faster(std::string figure) {
+  return {.figure = std::move(figure), .unit = "1/s", .peer = "guava", .goal = 4};
 }
+
+constexpr auto* reads_in_turn = "reads of lines one after another";
+constexpr auto* reads_at_once = "reads of lines, as many at once as can be";
+
+/// Adds to filters that are made for many adders, or for one.
+struct Adds {
+  BloomAdders adders;
+  std::string who;
+  Row single = row("blocked: add" + who, 10);
+  Row single_beside = beside("blocked: add" + who, reads_in_turn, 1.5);
+  Row many = row("blocked: add, 1000 a call" + who, 10);
+  Row many_beside = beside("blocked: add, 1000 a call" + who, reads_in_turn, 1.5);
+  Row many_at_once = beside("blocked: add, 1000 a call" + who, reads_at_once, std::nullopt);
+  Row guava = faster("blocked against guava: add" + who);
+
+  void measure(double read_in_turn, double read_at_once) {
+    BloomFilter one{options_of(BloomKind::blocked, adders)};
+    BloomFilter bulk{options_of(BloomKind::blocked, adders)};
+    BloomFilter peer{options_of(BloomKind::guava, adders)};
+    single.values.push_back(add(one));
+    single_beside.values.push_back(single.values.back());
+    single_beside.peer_values.push_back(read_in_turn);
+    many.values.push_back(add_many(bulk));
+    many_beside.values.push_back(many.values.back());
+    many_beside.peer_values.push_back(read_in_turn);
+    many_at_once.values.push_back(many.values.back());
+    many_at_once.peer_values.push_back(read_at_once);
+    guava.values.push_back(1e9 / single.values.back());
+    guava.peer_values.push_back(1e9 / add(peer));
+  }
+};
+
+/// Questions, which are the same whoever adds.
+struct Asks {
+  Row single = row("blocked: contains", 10);
+  Row single_beside = beside("blocked: contains", reads_in_turn, 1.5);
+  Row many = row("blocked: contains, 1000 a call", 10);
+  Row many_beside = beside("blocked: contains, 1000 a call", reads_in_turn, 1.5);
+  Row many_at_once = beside("blocked: contains, 1000 a call", reads_at_once, std::nullopt);
+  Row guava = faster("blocked against guava: contains");
+
+  void measure(double read_in_turn, double read_at_once) {
+    BloomFilter blocked{options_of(BloomKind::blocked, BloomAdders::one)};
+    BloomFilter peer{options_of(BloomKind::guava, BloomAdders::one)};
+    add_many(blocked);
+    add(peer);
+    single.values.push_back(contains(blocked));
+    single_beside.values.push_back(single.values.back());
+    single_beside.peer_values.push_back(read_in_turn);
+    many.values.push_back(contains_many(blocked));
+    many_beside.values.push_back(many.values.back());
+    many_beside.peer_values.push_back(read_in_turn);
+    many_at_once.values.push_back(many.values.back());
+    many_at_once.peer_values.push_back(read_at_once);
+    guava.values.push_back(1e9 / single.values.back());
+    guava.peer_values.push_back(1e9 / contains(peer));
+  }
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
-  constexpr auto* reads = "random reads of lines";
-  Row adds = row("blocked: add", 10);
-  Row asks = row("blocked: contains", 10);
-  Row adds_many = row("blocked: add, 1000 a call", 10);
-  Row asks_many = row("blocked: contains, 1000 a call", 10);
-  Row adds_beside = beside("blocked: add, 1000 a call", reads, 1.5);
-  Row asks_beside = beside("blocked: contains, 1000 a call", reads, 1.5);
-  Row one_beside = beside("blocked: contains", "reads of lines one after another", 1.5);
-  Row adds_guava = faster("blocked against guava: add");
-  Row asks_guava = faster("blocked against guava: contains");
+  Asks asks;
+  Adds by_many{BloomAdders::many, ""};
+  Adds by_one{BloomAdders::one, ", one adder"};
   for (int round = 0; round < options.rounds; ++round) {
-    BloomFilter blocked{options_of(BloomKind::blocked)};
-    BloomFilter many{options_of(BloomKind::blocked)};
-    BloomFilter guava{options_of(BloomKind::guava)};
-    bloom::Memory memory{blocked.info().bytes};
+    bloom::Memory memory{static_cast<std::uint64_t>(keys * bits_a_key / 8)};
     for (auto& word : memory.words()) word = 0;  // so that its pages are there
-
-    adds.values.push_back(add(blocked));
-    asks.values.push_back(contains(blocked));
-    one_beside.values.push_back(asks.values.back());
-    one_beside.peer_values.push_back(read_lines(memory, true));
-    adds_many.values.push_back(add_many(many));
-    asks_many.values.push_back(contains_many(many));
-    const double read = read_lines(memory, false);
-    for (auto* const beside : {&adds_beside, &asks_beside}) beside->peer_values.push_back(read);
-    adds_beside.values.push_back(adds_many.values.back());
-    asks_beside.values.push_back(asks_many.values.back());
-    adds_guava.values.push_back(1e9 / adds.values.back());
-    adds_guava.peer_values.push_back(1e9 / add(guava));
-    asks_guava.values.push_back(1e9 / asks.values.back());
-    asks_guava.peer_values.push_back(1e9 / contains(guava));
+    const double in_turn = read_lines<true>(memory);
+    const double at_once = read_lines<false>(memory);
+    asks.measure(in_turn, at_once);
+    by_many.measure(in_turn, at_once);
+    by_one.measure(in_turn, at_once);
   }
   Report report{"bloom", options};
-  for (auto* const each : {&adds, &asks, &adds_many, &asks_many, &adds_beside, &asks_beside,
-                           &one_beside, &adds_guava, &asks_guava})
-    report.add(std::move(*each));
+  const auto put = [&report](auto& rows) {
+    for (auto* const each : {&rows.single, &rows.single_beside, &rows.many, &rows.many_beside,
+                             &rows.many_at_once, &rows.guava})
+      report.add(std::move(*each));
+  };
+  put(asks);
+  put(by_many);
+  put(by_one);
   report.print();
 }

@@ -28,6 +28,13 @@ enum class BloomKind : std::uint8_t {
 };
 std::string_view to_string(BloomKind kind) noexcept;
 
+/// Who changes a filter: add(), remove() and merge().
+enum class BloomAdders : std::uint8_t {
+  many,  ///< Any threads, at once: bits are set by atomic operations.
+  one,   ///< One thread at a time, while any others ask: plain loads and stores. With `blocked` an
+         ///< add() takes half the time or less. Two threads that add at once would lose keys.
+};
+
 struct BloomFilterOptions {
   BloomKind kind = BloomKind::blocked;
   /// How many different keys will be added. More of them: more false positives, which info() tells.
@@ -38,6 +45,7 @@ struct BloomFilterOptions {
   double error_rate = 0.01;
   /// A filter that takes more memory is refused; one that grows stops growing.
   std::uint64_t max_bytes = 1ULL << 30;
+  BloomAdders adders = BloomAdders::many;
 };
 
 /// What a filter is now.
@@ -60,14 +68,17 @@ struct BloomFilterInfo {
 ///   Guava or Parquet where the kind says so. A saved file is loaded whole or refused: one that was
 ///   cut or changed anywhere is an Error. The tests that hold it: docs/bloom.md#guarantee.
 /// Not guaranteed: the rate beyond the expected keys (`scalable` keeps it while it may grow), nor
-///   for keys that an attacker chooses: the hashes have no secret. Anything after remove() of a key
-///   that was not added, or more often than it was: other keys may be gone. A file that another
+///   for keys that an attacker chooses: the hashes have no secret. A rate below 1e-5 in a small
+///   filter of another kind than `blocked`: all bits of a key follow from two hashes. Anything
+///   after remove() of a key that was not added, or more often than it was: other keys may be gone.
+///   Anything where threads add at once to a filter of BloomAdders::one. A file that another
 ///   program writes into while it is mapped; save() puts a new one in its place.
-/// Threads: any, at once and without a lock, but for moves, assignments and the end. merge() makes
-///   another merge() into the same filter wait.
-/// Cost: `blocked` one cache line a call, the others one for each hash. Many keys in one call are
-///   fetched from memory together, and take less than half the time where the filter exceeds the
-///   cache.
+/// Threads: any, at once and without a lock, but for moves, assignments and the end, and what
+///   BloomAdders::one leaves to one thread at a time. merge() makes another merge() into the same
+///   filter wait.
+/// Cost: `blocked` one cache line a call, the others one for each hash. Many keys of `blocked` in
+///   one call are fetched from memory together: where the filter exceeds the cache they take a
+///   fifth of the time, to add where many may two fifths.
 ///
 ///     BloomFilter seen{{.expected = 10'000'000, .error_rate = 0.001}};
 ///     if (seen.add(url)) fetch(url);  // certainly the first time
@@ -76,6 +87,9 @@ class BloomFilter {
   /// Throws Error: bad_argument for a rate that is not between 0 and 1, or a filter above
   /// `max_bytes`; out_of_space.
   explicit BloomFilter(BloomFilterOptions options = {});
+  /// The same filter with other adders, such as one that was read:
+  /// `BloomFilter seen{BloomFilter::load(path), BloomAdders::one};`
+  BloomFilter(BloomFilter filter, BloomAdders adders);
   /// A copy has all keys whose add() has returned.
   BloomFilter(const BloomFilter& other);
   BloomFilter& operator=(const BloomFilter& other);

@@ -181,10 +181,11 @@ class LocalBloomFilter {
 ///   definition that has changed is noticed by the same script that would have read wrong bits, and
 ///   followed. Bits, config, hash and indexes are Redisson's. A bulk has an answer for each key.
 ///   The tests that hold it: docs/shared_bloom.md#guarantee.
-/// Not guaranteed: that what a Java program adds during a rebuild is in the new filter, or what it
-///   adds while the first link of a chain is full has the error rate. That a store which lost its
-///   data has the keys. That the keys of a bulk are added together: a bulk that fails in its midst
-///   has added some.
+/// Not guaranteed: an error rate below 1e-5 in a small filter: all bits of a key follow from two
+///   hashes, as in Redisson. That what a Java program adds during a rebuild is in the new filter,
+///   or what it adds while the first link of a chain is full has the error rate. That a store which
+///   lost its data has the keys. That the keys of a bulk are added together: a bulk that fails in
+///   its midst has added some.
 /// Threads: any. The Store must outlive the filter, the filter its Tasks.
 /// In Redis: string NAME, the bits, and hash {NAME}:config {size, hashIterations,
 ///   expectedInsertions, falseProbability}, as Redisson's; of a chain also the fields sluice:links

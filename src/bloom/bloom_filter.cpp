@@ -20,6 +20,10 @@ std::string_view bytes_of(const std::uint64_t& number) {
 
 BloomFilter::BloomFilter(BloomFilterOptions options) : filter_(bloom::make_filter(options)) {}
 BloomFilter::BloomFilter(std::unique_ptr<bloom::Filter> filter) : filter_(std::move(filter)) {}
+BloomFilter::BloomFilter(BloomFilter filter, BloomAdders adders)
+    : filter_(std::move(filter.filter_)) {
+  filter_->set_adders(adders);
+}
 BloomFilter::BloomFilter(const BloomFilter& other) : filter_(bloom::copy_of(*other.filter_)) {}
 BloomFilter& BloomFilter::operator=(const BloomFilter& other) { return *this = BloomFilter{other}; }
 BloomFilter::BloomFilter(BloomFilter&&) noexcept = default;

@@ -58,8 +58,8 @@ class CountingFilter final : public Filter {
   bool add(std::string_view key) override {
     bool is_new = false;
     for_each_counter(key, [&](std::uint64_t word, Counter counter) {
-      const Word old =
-          exchange(memory_.words()[word], [counter](Word value) { return counter.raised(value); });
+      const Word old = exchange(memory_.words()[word], adders(),
+                                [counter](Word value) { return counter.raised(value); });
       is_new |= counter.of(old) == 0;
       return true;
     });
@@ -75,7 +75,8 @@ class CountingFilter final : public Filter {
   bool remove(std::string_view key) override {
     if (!contains(key)) return false;
     for_each_counter(key, [&](std::uint64_t word, Counter counter) {
-      exchange(memory_.words()[word], [counter](Word value) { return counter.lowered(value); });
+      exchange(memory_.words()[word], adders(),
+               [counter](Word value) { return counter.lowered(value); });
       return true;
     });
     return true;
@@ -85,7 +86,7 @@ class CountingFilter final : public Filter {
     require_same_shape(*this, other);
     const auto from = other.parts().front().words;
     for (std::size_t i = 0; i < from.size(); ++i)
-      exchange(memory_.words()[i], [&](Word value) { return sum(value, load(from[i])); });
+      exchange(memory_.words()[i], adders(), [&](Word value) { return sum(value, load(from[i])); });
   }
 
   BloomFilterInfo info() const override {

@@ -54,6 +54,8 @@ class Filter {
   virtual std::vector<PartView> parts() const = 0;
 
   const BloomFilterOptions& options() const noexcept { return options_; }
+  BloomAdders adders() const noexcept { return options_.adders; }
+  void set_adders(BloomAdders adders) noexcept { options_.adders = adders; }
 
  private:
   BloomFilterOptions options_;

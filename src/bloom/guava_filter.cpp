@@ -28,7 +28,7 @@ class GuavaFilter final : public Filter {
     for_each_bit(key, [&](std::uint64_t bit) {
       auto& word = memory_.words()[bit / 64];
       const Word mask = Word{1} << bit % 64;
-      if ((load(word) & mask) == 0) is_new |= set(word, mask) != 0;
+      is_new |= set(word, mask, adders()) != 0;
       return true;
     });
     return is_new;
@@ -43,7 +43,7 @@ class GuavaFilter final : public Filter {
   void merge(const Filter& other) override {
     require_same_shape(*this, other);
     const auto from = other.parts().front().words;
-    for (std::size_t i = 0; i < from.size(); ++i) set(memory_.words()[i], load(from[i]));
+    for (std::size_t i = 0; i < from.size(); ++i) set(memory_.words()[i], load(from[i]), adders());
   }
 
   BloomFilterInfo info() const override {

@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 
+#include "sluice/bloom_filter.hpp"
+
 namespace sluice::bloom {
 
 using Word = std::uint64_t;
@@ -16,17 +18,28 @@ using Word = std::uint64_t;
 inline Word load(const Word& word) noexcept {
   return std::atomic_ref{const_cast<Word&>(word)}.load(std::memory_order_relaxed);
 }
-/// The bits among these that were not set.
-inline Word set(Word& word, Word bits) noexcept {
-  return bits & ~std::atomic_ref{word}.fetch_or(bits, std::memory_order_relaxed);
+/// Sets bits. Those that were missing when it looked: two threads may both be told of one.
+inline Word set(Word& word, Word bits, BloomAdders adders) noexcept {
+  std::atomic_ref shared{word};
+  const Word old = shared.load(std::memory_order_relaxed);
+  const Word missing = bits & ~old;
+  if (missing == 0) return missing;
+  if (adders == BloomAdders::one)
+    shared.store(old | bits, std::memory_order_relaxed);
+  else  // its result is not asked for, so that it is one instruction and no loop
+    static_cast<void>(shared.fetch_or(bits, std::memory_order_relaxed));
+  return missing;
 }
 /// Replaces the word by what `change` makes of it. Returns what it was.
 template <class Change>
-Word exchange(Word& word, const Change& change) noexcept {
+Word exchange(Word& word, BloomAdders adders, const Change& change) noexcept {
   std::atomic_ref shared{word};
   Word old = shared.load(std::memory_order_relaxed);
-  while (!shared.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
-  }
+  if (adders == BloomAdders::one)
+    shared.store(change(old), std::memory_order_relaxed);
+  else
+    while (!shared.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
+    }
   return old;
 }
 

@@ -31,12 +31,12 @@ class Link {
   explicit Link(Part part)
       : shape_(part.shape), memory_(std::move(part.memory)), keys_(part.shape.keys) {}
 
-  void add(Hash hash) {
+  void add(Hash hash, BloomAdders adders) {
     bool is_new = false;
     for_each_bit(hash, [&](std::uint64_t bit) {
       auto& word = memory_.words()[bit / 64];
       const Word mask = Word{1} << bit % 64;
-      if ((load(word) & mask) == 0) is_new |= set(word, mask) != 0;
+      is_new |= set(word, mask, adders) != 0;
       return true;
     });
     if (is_new) keys_.fetch_add(1, std::memory_order_relaxed);
@@ -79,7 +79,7 @@ class ScalableFilter final : public Filter {
     const auto links = in_use();
     if (is_in(links, hash)) return false;
     if (links.back()->is_full()) grow();
-    in_use().back()->add(hash);
+    in_use().back()->add(hash, adders());
     return true;
   }
 

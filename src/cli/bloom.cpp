@@ -51,6 +51,7 @@ class KeySource {
   /// The next of them, some thousand at most; empty: there are no more. Valid until the next call.
   std::span<const std::string> next() {
     batch_.clear();
+    goes_on_ = false;
     if (!args_.keys.empty()) {
       const auto end = std::min(args_.keys.size(), taken_ + keys_together);
       for (; taken_ < end; ++taken_) batch_.push_back(args_.keys[taken_]);
@@ -63,9 +64,13 @@ class KeySource {
         bytes += line.size();
         batch_.push_back(std::move(line));
       }
+      goes_on_ = batch_.size() == keys_together || bytes >= bytes_together;
     }
     return batch_;
   }
+
+  /// Whether the standard input may have more of them: it takes longer than a moment.
+  bool goes_on() const noexcept { return goes_on_; }
 
   /// The same as keys of the filter.
   std::vector<BloomKey> keys() const {
@@ -112,21 +117,22 @@ class KeySource {
 
   const BloomArgs& args_;
   std::vector<std::string> batch_;
+  bool goes_on_ = false;
   std::size_t taken_ = 0;
   std::vector<char> buffer_ = std::vector<char>(1 << 16);
   std::size_t used_ = 0;
   std::size_t filled_ = 0;
 };
 
-/// "added 120,000 keys, 310,000 a second"
+/// "added 120,000 keys, 310,000 a second", while it goes on
 class Pace {
  public:
   Pace(const Globals& globals, std::string verb)
       : verb_(std::move(verb)), progress_(globals.json, stderr) {}
 
-  void add(std::size_t keys) {
+  void add(std::size_t keys, bool goes_on) {
     keys_ += keys;
-    progress_.show(line());
+    if (goes_on) progress_.show(line());
   }
   std::size_t keys() const noexcept { return keys_; }
   double seconds() const {
@@ -172,7 +178,7 @@ int add(const Globals& globals, const BloomArgs& args) {
     const auto keys = source.keys();
     const auto answers = filter.add(keys).get();
     fresh += static_cast<std::size_t>(std::ranges::count(answers, true));
-    pace.add(keys.size());
+    pace.add(keys.size(), source.goes_on());
   }
   warn_if_in_memory(globals, "the filter");
   print(globals.json, Json::object({{"ok", true}, {"keys", pace.keys()}, {"new", fresh}}),
@@ -199,7 +205,7 @@ int contains(const Globals& globals, const BloomArgs& args) {
         put("{}\n", lines[i]);
       ++told;
     }
-    pace.add(answers.size());
+    pace.add(answers.size(), source.goes_on());
   }
   if (globals.json) put("],\"ok\":true,\"asked\":{},\"contained\":{}}}\n", pace.keys(), there);
   return told > 0 ? exit_ok : exit_check_failed;
@@ -261,7 +267,7 @@ int rebuild(const Globals& globals, const BloomArgs& args) {
   while (!source.next().empty()) {
     const auto keys = source.keys();
     rebuilding->add(keys).get();
-    pace.add(keys.size());
+    pace.add(keys.size(), source.goes_on());
   }
   if (pace.keys() < args.at_least)  // as where the program before the pipe has failed
     throw Error{Errc::corrupt,

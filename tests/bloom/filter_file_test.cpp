@@ -103,6 +103,25 @@ TEST_P(EachKindOfFile, ComesBackAsItWas) {
   }
 }
 
+TEST_P(EachKindOfFile, OfOneAdderIsTheSame) {
+  auto many = filled(GetParam(), 30);
+  many.save(path_);
+  BloomFilter one{BloomFilter::load(path_), BloomAdders::one};
+  EXPECT_EQ(BloomFilter{one}.options().adders, BloomAdders::one);
+  EXPECT_EQ(BloomFilter::load(path_).options().adders, BloomAdders::many);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(one.add(i % 80), many.add(i % 80)) << i;
+  if (GetParam() == BloomKind::counting) {
+    EXPECT_TRUE(one.remove(5));
+    EXPECT_TRUE(many.remove(5));
+  }
+  const auto more = filled(GetParam(), 200);
+  one.merge(more);
+  many.merge(more);
+  one.save(path_);
+  many.save(path_ + "2");
+  EXPECT_EQ(read(path_), read(path_ + "2"));
+}
+
 TEST_P(EachKindOfFile, WhatIsAddedToAMappedOneIsNotInTheFile) {
   filled(GetParam(), 30).save(path_);
   const auto before = read(path_);

@@ -1,6 +1,7 @@
 // Many threads on one filter.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -45,6 +46,36 @@ TEST_P(EachBloomKindOfThreads, AddAndAskAtOnce) {
   }
   EXPECT_EQ(forgotten, 0);
   for (int i = 0; i < keys_each * adders; ++i) ASSERT_TRUE(filter.contains(i)) << i;
+}
+
+/// Of a filter that is made for one adder, and of one that was read.
+TEST_P(EachBloomKindOfThreads, OneAddsWhileOthersAsk) {
+  BloomFilter filter{BloomFilter{{.kind = GetParam(),
+                                  .expected = static_cast<std::uint64_t>(keys_each),
+                                  .error_rate = 0.1}},
+                     BloomAdders::one};
+  std::atomic<int> ready{0};
+  std::atomic<int> added{0};
+  std::atomic<int> forgotten{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 2; ++t)
+      threads.emplace_back([&] {
+        ++ready;
+        for (int known = 0; known < keys_each;) {
+          known = added.load(std::memory_order_acquire);
+          for (int i = std::max(0, known - 5); i < known; ++i)
+            if (!filter.contains(i)) ++forgotten;
+        }
+      });
+    while (ready < 2) std::this_thread::yield();
+    for (int i = 0; i < keys_each; ++i) {
+      filter.add(i);
+      added.store(i + 1, std::memory_order_release);
+    }
+  }
+  EXPECT_EQ(forgotten, 0);
+  for (int i = 0; i < keys_each; ++i) ASSERT_TRUE(filter.contains(i)) << i;
 }
 
 TEST_P(EachBloomKindOfThreads, CopySaveAndMergeWhileOthersAdd) {

@@ -71,6 +71,19 @@ TEST_F(BloomCommand, ReadsKeysFromStandardInputInBulk) {
   EXPECT_TRUE(wrong.says("key 2: 'x' is no int")) << wrong.output;
 }
 
+/// The output of a command, its errors with it, is what it was asked for: a line that moves is for
+/// those who wait.
+TEST_F(BloomCommand, ShowsProgressForManyKeysOfStandardInputAlone) {
+  run_on_redis({"bloom", "create", "users", "-n", "20000"});
+  run_on_redis({"bloom", "add", "users", "anna"});
+  EXPECT_EQ(run_on_redis({"bloom", "contains", "users", "anna"}).output, "anna\n");
+  EXPECT_EQ(run_with("anna\n", "bloom contains users").output, "anna\n");
+  std::string lines;
+  for (int i = 0; i < 10'001; ++i) lines += "anna\n";
+  const Ran many = run_with(lines, "bloom contains users");
+  EXPECT_TRUE(many.says("asked for 10000 keys, ")) << many.output.substr(0, 1000);
+}
+
 TEST_F(BloomCommand, IsRebuiltSavedAndLoaded) {
   run_on_redis({"bloom", "create", "users", "-n", "100"});
   run_on_redis({"bloom", "add", "users", "old"});
