@@ -69,9 +69,17 @@ struct CacheGuardOptions {
   std::function<bool(std::string_view key)> may_exist = {};
 
   /// Breakdown: for how long one process is given the load of a key, and so how long the others
-  /// wait when it is killed. Longer than a load takes: a value that comes later is not stored, and
-  /// another process may load meanwhile.
+  /// wait when it is killed. It is renewed while the load runs.
   std::chrono::milliseconds lease = std::chrono::seconds{5};
+  /// For how long it is renewed; 0: never. A value that comes after its lease is not stored, and
+  /// another process may load meanwhile. More: slower loads are single, too. Less: the others wait
+  /// less for a load that hangs in a process that lives. Costs a script each third of the lease.
+  std::chrono::milliseconds longest_load = std::chrono::seconds{30};
+  /// How long what a loader has thrown is told to the next calls of this process for the key,
+  /// unless there is a value or this process invalidates it; up to some 2,000 keys. 0, the default:
+  /// each call loads anew, so that one that tries again can succeed. More, some 100 ms to a few
+  /// seconds: a database that fails slowly is asked for a key by each process once in that time.
+  std::chrono::milliseconds failure_ttl{0};
   /// How long a call waits for a value, at most.
   std::chrono::milliseconds wait = std::chrono::seconds{10};
   /// The bulkhead: so many loads of this guard run at once in this process, each on a thread of the

@@ -80,6 +80,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     try {
       auto known = fetch(wanted, copy_fill);
       if (const auto found = co_await known) co_return *found;
+      throw_known_failure(value_key);
       auto joining = flights_->join(std::move(wanted), deadline);
       const CacheObject object = co_await joining;
       if (copy_fill)
@@ -168,6 +169,14 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   void forget(const std::string& value_key) {
     if (near_) near_->cache().invalidate(value_key);
     if (copies_) copies_->invalidate(value_key);
+    common_->failures.forget(value_key);
+  }
+
+  void throw_known_failure(const std::string& value_key) {
+    const auto failure = common_->failures.find(value_key, common_->clock().steady());
+    if (!failure) return;
+    count(metrics().cache_failures_told);
+    std::rethrow_exception(failure);
   }
 
   [[noreturn]] void refuse(std::string_view what) const {

@@ -42,6 +42,8 @@ CacheGuardOptions checked(const std::string& name, CacheGuardOptions options) {
   check_time(name, "ttl", options.ttl, milliseconds{10});
   check_time(name, "stale", options.stale, milliseconds{0});
   check_time(name, "lease", options.lease, milliseconds{10});
+  check_time(name, "longest_load", options.longest_load, milliseconds{0});
+  check_time(name, "failure_ttl", options.failure_ttl, milliseconds{0});
   check_time(name, "wait", options.wait, milliseconds{1});
   check_time(name, "near_ttl", options.near_ttl, milliseconds{1});
   if (options.absent_ttl != milliseconds{0})
@@ -65,7 +67,8 @@ Common::Common(Store& of, std::string name, CacheGuardOptions chosen, detail::Ca
       form(how),
       names(checked_name(std::move(name))),
       wire(store, names, options.lease),
-      loads(store.clock(), options.max_loads, options.max_waiting_loads) {}
+      loads(store.clock(), options.max_loads, options.max_waiting_loads),
+      failures(options.failure_ttl) {}
 
 std::optional<Object> Common::decode(const Entry& entry, std::string_view value_key) const {
   if (entry.is_absent) return Object{};

@@ -89,6 +89,14 @@ Task<bool> Wire::store(std::string value_key, std::string owner, NewEntry entry)
   co_return parts[1].as_integer() == 1;
 }
 
+Task<bool> Wire::renew(std::string value_key, std::string owner) {
+  auto asked = store_.run(scripts::cache_renew, {value_key, Names::lease_of(value_key)},
+                          {owner, fmt::to_string(lease_.count())},
+                          {.repeatable = true, .unhurried = true});
+  const Value reply = co_await asked;
+  co_return reply.as_integer() == 1;
+}
+
 Task<void> Wire::give_back(std::string value_key, std::string owner) {
   auto asked = store_.run(scripts::cache_give_back, {value_key, Names::lease_of(value_key)},
                           {owner, channel_, value_key}, repeatable);

@@ -52,6 +52,8 @@ class Wire {
   Task<Look> look(std::string value_key, std::string owner, bool waits, std::string replace);
   /// `owner` empty: whoever has the lease. False: the lease is over, or was taken away.
   Task<bool> store(std::string value_key, std::string owner, NewEntry entry);
+  /// False: the lease is over, or was taken away.
+  Task<bool> renew(std::string value_key, std::string owner);
   Task<void> give_back(std::string value_key, std::string owner);
   Task<void> invalidate(std::string value_key);
 
