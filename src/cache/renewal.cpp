@@ -39,8 +39,8 @@ Task<void> Renewal::renew() {
     is_ours = co_await renewing;
     if (is_ours) count(metrics().cache_lease_renewals);
   } catch (const Error& failure) {
-    log(LogLevel::debug, fmt::format("the lease of '{}' was not renewed: {}", shown(value_key_),
-                                     failure.message()));
+    log(LogLevel::debug,
+        fmt::format("the lease of '{}' was not renewed: {}", shown(value_key_), failure.message()));
   }
   if (is_ours) plan();
 }

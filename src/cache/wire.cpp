@@ -90,9 +90,9 @@ Task<bool> Wire::store(std::string value_key, std::string owner, NewEntry entry)
 }
 
 Task<bool> Wire::renew(std::string value_key, std::string owner) {
-  auto asked = store_.run(scripts::cache_renew, {value_key, Names::lease_of(value_key)},
-                          {owner, fmt::to_string(lease_.count())},
-                          {.repeatable = true, .unhurried = true});
+  auto asked =
+      store_.run(scripts::cache_renew, {value_key, Names::lease_of(value_key)},
+                 {owner, fmt::to_string(lease_.count())}, {.repeatable = true, .unhurried = true});
   const Value reply = co_await asked;
   co_return reply.as_integer() == 1;
 }
