@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/durability.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice {
@@ -88,6 +89,10 @@ struct CacheGuardOptions {
   /// So many more wait for their turn; beyond it a call is refused (Errc::overloaded).
   std::size_t max_waiting_loads = 1000;
 
+  /// How many replicas must have an invalidation or a `put` before it is acknowledged, so that it
+  /// outlives a failover to one of them; else it throws Error (unsynced, effect done). Loads do not
+  /// wait for replicas.
+  Durability durability = {};
   CacheWhenDown when_down = CacheWhenDown::fail;
   /// Values in the process, kept right by what the store tells of changed keys; bytes, 0: none. A
   /// hit costs no I/O, and may be older than an invalidation by the time its message takes.

@@ -54,6 +54,8 @@ CacheGuardOptions checked(const std::string& name, CacheGuardOptions options) {
     refuse(name, "max_loads must be 1 to 1024");
   if (options.absent_budget < 2 || options.absent_budget > 1'000'000'000)
     refuse(name, "absent_budget must be 2 to 1,000,000,000; absent_ttl 0 caches no absence");
+  if (options.durability.replicas > 0)
+    check_time(name, "durability.within", options.durability.within, milliseconds{1});
   if (options.largest_value > largest_storable)
     refuse(name, "largest_value must be 512,000,000 at most");
   return options;
@@ -66,7 +68,7 @@ Common::Common(Store& of, std::string name, CacheGuardOptions chosen, detail::Ca
       options(checked(name, std::move(chosen))),
       form(how),
       names(checked_name(std::move(name))),
-      wire(store, names, options.lease),
+      wire(store, names, options.lease, options.durability),
       loads(store.clock(), options.max_loads, options.max_waiting_loads),
       failures(options.failure_ttl) {}
 

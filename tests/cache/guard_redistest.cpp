@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <random>
+#include <stop_token>
 #include <thread>
 
 #include "sluice/bloom_filter.hpp"
@@ -14,11 +15,13 @@
 #include "sluice/open.hpp"
 #include "sluice/shared_bloom_filter.hpp"
 #include "sluice/when_all.hpp"
+#include "support/comes_true.hpp"
 #include "support/paths.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
 #include "support/sanitized.hpp"
+#include "support/server_pair.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice {
@@ -26,6 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Cache = CacheGuard<std::string>;
+using test::comes_true;
 using test::rounds;
 
 class GuardOnServer : public testing::Test {
@@ -200,7 +204,8 @@ class History {
     const int mine = ++row_;
     try {
       cache.invalidate("1").get();
-    } catch (const Error&) {
+    } catch (const Error& failure) {
+      unsynced_ += failure.errc() == Errc::unsynced;
       return;
     }
     for (int seen = acknowledged_;
@@ -219,9 +224,39 @@ class History {
     }
   }
 
+  /// Readers and a writer, who go on until it ends.
+  class Crew {
+   public:
+    Crew(History& history, std::vector<std::unique_ptr<Cache>>& caches) : history_(history) {
+      for (int i = 0; i < 4; ++i)
+        crew_.emplace_back([&, i](const std::stop_token& over) {
+          while (!over.stop_requested()) history_.look(*caches[i % caches.size()]);
+        });
+      crew_.emplace_back([&](const std::stop_token& over) {
+        for (std::size_t i = 0; !over.stop_requested(); ++i) {
+          history_.write(*caches[i % caches.size()]);
+          std::this_thread::sleep_for(3ms);
+        }
+      });
+    }
+    /// Waits until there are so many answers and acknowledged invalidations more.
+    void go_on() {
+      const int answers = history_.answers() + 100;
+      const int invalidations = history_.invalidations() + 10;
+      EXPECT_TRUE(comes_true([&] {
+        return history_.answers() >= answers && history_.invalidations() >= invalidations;
+      }));
+    }
+
+   private:
+    History& history_;
+    std::vector<std::jthread> crew_;
+  };
+
   int wrong() const { return wrong_; }
   int answers() const { return answers_; }
   int invalidations() const { return invalidations_; }
+  int unsynced() const { return unsynced_; }
 
  private:
   std::atomic<int> row_{0};
@@ -230,12 +265,12 @@ class History {
   std::atomic<int> answers_{0};
   std::atomic<int> failures_{0};
   std::atomic<int> invalidations_{0};
+  std::atomic<int> unsynced_{0};
 };
 
 TEST_F(GuardOnServer, WhileItIsStoppedAndStartedNoValueIsServedAfterItsInvalidation) {
   for (const auto when_down : {CacheWhenDown::fail, CacheWhenDown::load}) {
     History history;
-    std::atomic<bool> over{false};
     std::vector<std::unique_ptr<Store>> stores;
     std::vector<std::unique_ptr<Cache>> caches;
     for (int i = 0; i < 2; ++i) {
@@ -245,39 +280,67 @@ TEST_F(GuardOnServer, WhileItIsStoppedAndStartedNoValueIsServedAfterItsInvalidat
           CacheGuardOptions{.ttl = 300ms, .lease = 200ms, .when_down = when_down}));
     }
     {
-      std::vector<std::jthread> crew;
-      for (int i = 0; i < 4; ++i)
-        crew.emplace_back([&, i] {
-          while (!over) history.look(*caches[i % 2]);
-        });
-      crew.emplace_back([&] {
-        for (int i = 0; !over; ++i) {
-          history.write(*caches[i % 2]);
-          std::this_thread::sleep_for(3ms);
-        }
-      });
-      const auto go_on = [&] {
-        const auto patience = std::chrono::steady_clock::now() + 60s;
-        const int answers = history.answers() + 100;
-        const int invalidations = history.invalidations() + 10;
-        while ((history.answers() < answers || history.invalidations() < invalidations) &&
-               std::chrono::steady_clock::now() < patience)
-          std::this_thread::sleep_for(1ms);
-      };
+      History::Crew crew{history, caches};
       for (int i = 0; i < 3; ++i) {
-        go_on();
+        crew.go_on();
         server_.restart(false);
       }
       server_.stop();
       std::this_thread::sleep_for(50ms);
       server_.cont();
-      go_on();
-      over = true;
+      crew.go_on();
     }
     EXPECT_EQ(history.wrong(), 0);
     EXPECT_GE(history.answers(), 400);
     EXPECT_GE(history.invalidations(), 40);
   }
+}
+
+// The replica that takes the server's place lacks all that the server was told in its last moments.
+TEST(GuardOnReplica, WhatItHadToKnowHoldsAfterItsPromotion) {
+  test::ServerPair servers;
+  History history;
+  std::vector<std::unique_ptr<Store>> stores;
+  std::vector<std::unique_ptr<Cache>> caches;
+  for (int i = 0; i < 2; ++i) {
+    stores.push_back(open(servers.url(), {.command_timeout = 30s, .connect_timeout = 30s}));
+    caches.push_back(std::make_unique<Cache>(
+        *stores.back(), "user",
+        CacheGuardOptions{.lease = 200ms, .durability = {.replicas = 1, .within = 50ms}}));
+  }
+  {
+    History::Crew crew{history, caches};
+    crew.go_on();
+    servers.cut_off();
+    EXPECT_TRUE(
+        comes_true([&, lost = history.unsynced() + 10] { return history.unsynced() >= lost; }));
+    servers.replace_primary();
+    servers.add_replica();
+    crew.go_on();
+  }
+  EXPECT_EQ(history.wrong(), 0);
+}
+
+TEST(GuardOnReplica, WhatItDoesNotKnowInTimeIsNotAcknowledged) {
+  test::ServerPair servers;
+  const auto store = open(servers.url());
+  Cache cache{*store, "user", {.durability = {.replicas = 1, .within = 50ms}}};
+  servers.cut_off();
+  const auto expect_unsynced = [](Task<void> task) {
+    try {
+      task.get();
+      FAIL() << "no replica has it";
+    } catch (const Error& failure) {
+      EXPECT_EQ(failure.errc(), Errc::unsynced);
+      EXPECT_EQ(failure.effect(), Effect::done);
+    }
+  };
+  expect_unsynced(cache.put("1", "one"));
+  EXPECT_EQ(cache.get("1", [] { return std::string{"two"}; }).get(), "one");
+  expect_unsynced(cache.invalidate("1"));
+  EXPECT_EQ(cache.get("1", [] { return std::string{"two"}; }).get(), "two");
+  expect_unsynced(cache.invalidate_twice("1", 1min));
+  EXPECT_EQ(store->run({"EXISTS", "user:1"}).get().as_integer(), 0);
 }
 
 TEST_F(GuardOnServer, AServerWithoutMemoryServesWhatItHas) {
