@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <random>
 #include <stop_token>
@@ -234,10 +235,18 @@ class History {
         });
       crew_.emplace_back([&](const std::stop_token& over) {
         for (std::size_t i = 0; !over.stop_requested(); ++i) {
-          history_.write(*caches[i % caches.size()]);
+          if (!is_paused_) history_.write(*caches[i % caches.size()]);
           std::this_thread::sleep_for(3ms);
         }
       });
+    }
+    /// The writer rests while it happens, and until there are so many answers more.
+    void only_read(const std::function<void()>& happens) {
+      is_paused_ = true;
+      happens();
+      const int answers = history_.answers() + 100;
+      EXPECT_TRUE(comes_true([&] { return history_.answers() >= answers; }));
+      is_paused_ = false;
     }
     /// Waits until there are so many answers and acknowledged invalidations more.
     void go_on() {
@@ -250,6 +259,7 @@ class History {
 
    private:
     History& history_;
+    std::atomic<bool> is_paused_{false};
     std::vector<std::jthread> crew_;
   };
 
@@ -311,14 +321,58 @@ TEST(GuardOnReplica, WhatItHadToKnowHoldsAfterItsPromotion) {
   {
     History::Crew crew{history, caches};
     crew.go_on();
-    servers.cut_off();
+    crew.only_read([&] {
+      servers.wait_for_copy_of("user:1");
+      servers.cut_off();
+    });
     EXPECT_TRUE(
         comes_true([&, lost = history.unsynced() + 10] { return history.unsynced() >= lost; }));
-    servers.replace_primary();
+    crew.only_read([&] { servers.replace_primary(); });
     servers.add_replica();
     crew.go_on();
   }
   EXPECT_EQ(history.wrong(), 0);
+}
+
+// Of two keys the replica knows one's old value, and of the other that its load runs.
+TEST(GuardOnReplica, AnAcknowledgedInvalidationOutlivesAPromotionInMidLoad) {
+  test::ServerPair servers;
+  const auto store = open(servers.url(), {.command_timeout = 30s, .connect_timeout = 30s});
+  const auto other = open(servers.url(), {.command_timeout = 30s, .connect_timeout = 30s});
+  const CacheGuardOptions options{
+      .lease = 60s, .wait = 60s, .durability = {.replicas = 1, .within = 50ms}};
+  Cache here{*store, "user", options};
+  Cache there{*other, "user", options};
+  const auto invalidate = [&](std::string_view key) {
+    try {
+      here.invalidate(std::string{key}).get();
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  const auto old_row = [] { return std::string{"old"}; };
+  const auto new_row = [] { return std::string{"new"}; };
+  std::promise<void> go_on;
+  const auto slow = [&] { return go_on.get_future().wait_for(60s), old_row(); };
+
+  EXPECT_EQ(here.get("1", old_row).get(), "old");
+  auto loading = std::async(std::launch::async, [&] { return there.get("2", slow).get(); });
+  servers.wait_for_copy_of("user:1");
+  servers.wait_for_copy_of("sluice_cache_lease:{user:2}");
+  servers.cut_off();
+  const bool one_is_known = invalidate("1");
+  const bool two_is_known = invalidate("2");
+  servers.replace_primary();
+  go_on.set_value();
+  EXPECT_EQ(loading.get(), "old");
+  servers.add_replica();
+  EXPECT_TRUE(one_is_known || comes_true([&] { return invalidate("1"); }));
+  EXPECT_TRUE(two_is_known || comes_true([&] { return invalidate("2"); }));
+  for (const char* const key : {"1", "2"}) {
+    EXPECT_EQ(here.get(key, new_row).get(), "new");
+    EXPECT_EQ(there.get(key, new_row).get(), "new");
+  }
 }
 
 TEST(GuardOnReplica, WhatItDoesNotKnowInTimeIsNotAcknowledged) {
