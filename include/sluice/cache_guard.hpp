@@ -167,19 +167,21 @@ auto run_loader(Load& load, const std::string& key) {
 /// A cache in front of a database, shared by all processes that name it.
 ///
 /// Guarantee: among all callers of all processes one load of a key runs at a time, while its lease
-///   lasts. A get that begins after an invalidation (or put) was acknowledged returns nothing that
-///   was loaded before it, as long as the store keeps its data and the guard has no near cache and
-///   no copies: an old value that a slow loader brings is given to none but those who asked before
-///   it began, and never stored. What the loader throws goes to every call that waited for that
-///   load, and the next call loads anew. A caller that goes away, or whose time is over, disturbs
-///   no load that others wait for. Never more than `max_loads` loads run at once in a process, nor
-///   lie more than `absent_budget` absences in the store. The tests that hold it:
-///   docs/cache.md#guarantee.
-/// Not guaranteed: that a load runs once when it takes longer than the lease. That a near cache of
-///   another process has heard of an invalidation when it is acknowledged: it is told by message,
-///   and `near_ttl` is the longest it can be wrong. That an invalidation outlives a store that lost
-///   it (restart from an older snapshot, failover to a replica that lags): `ttl` bounds that. That
-///   a `put` by two writers keeps the later row: invalidate instead.
+///   lasts, which is renewed for `longest_load`. A get that begins after an invalidation (or put)
+///   was acknowledged returns nothing that was loaded before it, as long as the store keeps its
+///   data and the guard has no near cache and no copies: an old value that a slow loader brings is
+///   given to none but those who asked before it began, and never stored. With `durability` the
+///   promotion of a replica is no loss of data. What the loader throws goes to every call that
+///   waited for that load, and the next call loads anew, or after `failure_ttl`. A caller that goes
+///   away, or whose time is over, disturbs no load that others wait for. Never more than
+///   `max_loads` loads run at once in a process, nor lie more than `absent_budget` absences in the
+///   store. The tests that hold it: docs/cache.md#guarantee.
+/// Not guaranteed: that a load runs once when it takes longer than `longest_load` and the lease, or
+///   its process stands still for longer than the lease. That a near cache of another process has
+///   heard of an invalidation when it is acknowledged: it is told by message, and `near_ttl` is the
+///   longest it can be wrong. That an invalidation outlives a store that lost it (restart from an
+///   older snapshot, failover to a replica that did not have to know it): `ttl` bounds that. That a
+///   `put` by two writers keeps the later row: invalidate instead.
 /// Threads: any. Loaders run on threads of the guard, so what they refer to must live until the
 /// guard
 ///   ends; its end waits for those that run. The Store must outlive the guard, the guard its Tasks.
