@@ -183,9 +183,8 @@ auto run_loader(Load& load, const std::string& key) {
 ///   older snapshot, failover to a replica that did not have to know it): `ttl` bounds that. That a
 ///   `put` by two writers keeps the later row: invalidate instead.
 /// Threads: any. Loaders run on threads of the guard, so what they refer to must live until the
-/// guard
-///   ends; its end waits for those that run. The Store must outlive the guard, the guard its Tasks.
-///   A child of fork() makes its own.
+///   guard ends; its end waits for those that run. The Store must outlive the guard, the guard its
+///   Tasks. A child of fork() makes its own.
 /// In Redis: string NAME:KEY (a head of some 30 bytes, and the value), ttl and `stale` long; hash
 ///   sluice_cache_lease:{NAME:KEY} while a load runs; hash sluice_cache_absent:{NAME}, the budget;
 ///   sorted set sluice_cache_again:{NAME}, second invalidations that are due; channel
