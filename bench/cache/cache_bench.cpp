@@ -1,6 +1,6 @@
 /// A guard around a hit against a bare GET; how often an expiry is loaded under 10,000 callers of
-/// four processes; a hit of the near cache. `--only storms` prints the data of the picture in
-/// docs/cache.md instead.
+/// four processes; a hit of the near cache. `--only flood`: what a million random ids do, in
+/// some minutes. `--only storms` prints the data of the picture in docs/cache.md instead.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "flood.hpp"
 #include "near.hpp"
 #include "sluice/cache_guard.hpp"
 #include "sluice/open.hpp"
@@ -111,5 +112,7 @@ int main(int argc, char** argv) {
     for (auto& row : guard_rows(options)) report.add(std::move(row));
   if (options.wants("near"))
     for (auto& row : near_rows(options)) report.add(std::move(row));
+  if (options.only == "flood")
+    for (auto& row : flood_rows()) report.add(std::move(row));
   report.print();
 }

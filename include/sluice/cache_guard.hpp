@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/durability.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice {
@@ -69,9 +70,17 @@ struct CacheGuardOptions {
   std::function<bool(std::string_view key)> may_exist = {};
 
   /// Breakdown: for how long one process is given the load of a key, and so how long the others
-  /// wait when it is killed. Longer than a load takes: a value that comes later is not stored, and
-  /// another process may load meanwhile.
+  /// wait when it is killed. It is renewed while the load runs.
   std::chrono::milliseconds lease = std::chrono::seconds{5};
+  /// For how long it is renewed; 0: never. A value that comes after its lease is not stored, and
+  /// another process may load meanwhile. More: slower loads are single, too. Less: the others wait
+  /// less for a load that hangs in a process that lives. Costs a script each third of the lease.
+  std::chrono::milliseconds longest_load = std::chrono::seconds{30};
+  /// How long what a loader has thrown is told to the next calls of this process for the key,
+  /// unless there is a value or this process invalidates it; up to some 2,000 keys. 0, the default:
+  /// each call loads anew, so that one that tries again can succeed. More, some 100 ms to a few
+  /// seconds: a database that fails slowly is asked for a key by each process once in that time.
+  std::chrono::milliseconds failure_ttl{0};
   /// How long a call waits for a value, at most.
   std::chrono::milliseconds wait = std::chrono::seconds{10};
   /// The bulkhead: so many loads of this guard run at once in this process, each on a thread of the
@@ -80,6 +89,10 @@ struct CacheGuardOptions {
   /// So many more wait for their turn; beyond it a call is refused (Errc::overloaded).
   std::size_t max_waiting_loads = 1000;
 
+  /// How many replicas must have an invalidation or a `put` before it is acknowledged, so that it
+  /// outlives a failover to one of them; else it throws Error (unsynced, effect done). Loads do not
+  /// wait for replicas.
+  Durability durability = {};
   CacheWhenDown when_down = CacheWhenDown::fail;
   /// Values in the process, kept right by what the store tells of changed keys; bytes, 0: none. A
   /// hit costs no I/O, and may be older than an invalidation by the time its message takes.
@@ -154,23 +167,24 @@ auto run_loader(Load& load, const std::string& key) {
 /// A cache in front of a database, shared by all processes that name it.
 ///
 /// Guarantee: among all callers of all processes one load of a key runs at a time, while its lease
-///   lasts. A get that begins after an invalidation (or put) was acknowledged returns nothing that
-///   was loaded before it, as long as the store keeps its data and the guard has no near cache and
-///   no copies: an old value that a slow loader brings is given to none but those who asked before
-///   it began, and never stored. What the loader throws goes to every call that waited for that
-///   load, and the next call loads anew. A caller that goes away, or whose time is over, disturbs
-///   no load that others wait for. Never more than `max_loads` loads run at once in a process, nor
-///   lie more than `absent_budget` absences in the store. The tests that hold it:
-///   docs/cache.md#guarantee.
-/// Not guaranteed: that a load runs once when it takes longer than the lease. That a near cache of
-///   another process has heard of an invalidation when it is acknowledged: it is told by message,
-///   and `near_ttl` is the longest it can be wrong. That an invalidation outlives a store that lost
-///   it (restart from an older snapshot, failover to a replica that lags): `ttl` bounds that. That
-///   a `put` by two writers keeps the later row: invalidate instead.
+///   lasts, which is renewed for `longest_load`. A get that begins after an invalidation (or put)
+///   was acknowledged returns nothing that was loaded before it, as long as the store keeps its
+///   data and the guard has no near cache and no copies: an old value that a slow loader brings is
+///   given to none but those who asked before it began, and never stored. With `durability` the
+///   promotion of a replica is no loss of data. What the loader throws goes to every call that
+///   waited for that load, and the next call loads anew, or after `failure_ttl`. A caller that goes
+///   away, or whose time is over, disturbs no load that others wait for. Never more than
+///   `max_loads` loads run at once in a process, nor lie more than `absent_budget` absences in the
+///   store. The tests that hold it: docs/cache.md#guarantee.
+/// Not guaranteed: that a load runs once when it takes longer than `longest_load` and the lease, or
+///   its process stands still for longer than the lease. That a near cache of another process has
+///   heard of an invalidation when it is acknowledged: it is told by message, and `near_ttl` is the
+///   longest it can be wrong. That an invalidation outlives a store that lost it (restart from an
+///   older snapshot, failover to a replica that did not have to know it): `ttl` bounds that. That a
+///   `put` by two writers keeps the later row: invalidate instead.
 /// Threads: any. Loaders run on threads of the guard, so what they refer to must live until the
-/// guard
-///   ends; its end waits for those that run. The Store must outlive the guard, the guard its Tasks.
-///   A child of fork() makes its own.
+///   guard ends; its end waits for those that run. The Store must outlive the guard, the guard its
+///   Tasks. A child of fork() makes its own.
 /// In Redis: string NAME:KEY (a head of some 30 bytes, and the value), ttl and `stale` long; hash
 ///   sluice_cache_lease:{NAME:KEY} while a load runs; hash sluice_cache_absent:{NAME}, the budget;
 ///   sorted set sluice_cache_again:{NAME}, second invalidations that are due; channel

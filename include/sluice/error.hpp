@@ -33,7 +33,7 @@ enum class Errc {
   config_mismatch,   ///< Another program defined the same name otherwise.
   closed,            ///< The Store or object is closed.
   database,          ///< The SQL database failed.
-  unsynced,          ///< Fewer replicas than asked for have it; it was taken back.
+  unsynced,          ///< Fewer replicas than asked for have it; a grant was taken back.
   overloaded,  ///< Refused in this process: more at a time would be too much for what is behind.
 };
 

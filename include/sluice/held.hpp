@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/durability.hpp"
 #include "sluice/task.hpp"
 
 namespace sluice {
@@ -47,17 +48,6 @@ class Owner {
  private:
   friend struct lock::Internals;
   std::shared_ptr<lock::OwnerState> state_;
-};
-
-/// Whether a grant has to be in more than one place before it counts.
-struct Durability {
-  /// So many replicas must have it, by WAIT. 0: none. When they have not in time, the grant is
-  /// taken back, and the acquire throws Error (unsynced, effect none). More survives a failover in
-  /// more cases, and costs a round trip to the replicas for each grant.
-  std::uint32_t replicas = 0;
-  std::chrono::milliseconds within = std::chrono::seconds{1};
-
-  friend auto operator<=>(const Durability&, const Durability&) = default;
 };
 
 /// Why a hold ended before it was released.

@@ -113,6 +113,10 @@ class Histogram {
     "Times a gate threw, and was taken for open")                                                 \
   X(cache_loads, "sluice_cache_loads_total", "Loads begun")                                       \
   X(cache_load_failures, "sluice_cache_load_failures_total", "Loads that threw")                  \
+  X(cache_failures_told, "sluice_cache_failures_told_total",                                      \
+    "Calls answered by a failure that was remembered")                                            \
+  X(cache_lease_renewals, "sluice_cache_lease_renewals_total",                                    \
+    "Renewals of the leases of loads that run")                                                   \
   X(cache_loads_refused, "sluice_cache_loads_refused_total",                                      \
     "Loads refused because too many wait for their turn")                                         \
   X(cache_shared_loads, "sluice_cache_shared_loads_total",                                        \

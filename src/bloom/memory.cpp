@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "sluice/error.hpp"
 
@@ -24,13 +25,14 @@ Memory::Memory(std::uint64_t bytes) {
     throw Error{Errc::out_of_space,
                 fmt::format("no memory for a Bloom filter of {} bytes: expect fewer keys", bytes)};
   holder_ = std::shared_ptr<void>{address, [mapped](void* begin) { ::munmap(begin, mapped); }};
-  auto begin = reinterpret_cast<std::uintptr_t>(address);
+  void* begin = address;
   if (is_huge) {
-    begin = (begin + huge_page - 1) / huge_page * huge_page;
+    std::size_t room = mapped;
+    std::align(huge_page, bytes, begin, room);
     // Without huge pages a filter works as well, only slower.
-    static_cast<void>(::madvise(reinterpret_cast<void*>(begin), bytes, MADV_HUGEPAGE));
+    static_cast<void>(::madvise(begin, bytes, MADV_HUGEPAGE));
   }
-  words_ = {reinterpret_cast<Word*>(begin), bytes / sizeof(Word)};
+  words_ = {static_cast<Word*>(begin), bytes / sizeof(Word)};
 }
 
 Memory Memory::copy_of(std::span<const Word> words) {

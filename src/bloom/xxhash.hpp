@@ -1,8 +1,10 @@
 /// The door to XXH64, which is compiled into the files that use it.
 #pragma once
 
+// NOLINTBEGIN(readability-identifier-naming): the library's
 #define XXH_INLINE_ALL
 #define XXH_NO_XXH3  // g++ -Og does not compile it
+// NOLINTEND(readability-identifier-naming)
 #include <xxhash.h>
 
 #include <cstdint>

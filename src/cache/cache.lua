@@ -73,6 +73,16 @@ local head = string.format('SLC1%s %.0f %s\n', ARGV[2], fresh_until, ARGV[5])
 redis.call('SET', KEYS[1], head .. ARGV[8], is_absent and 'PXAT' or 'PX', ARGV[4])
 return {now, 1}
 
+-- script renew
+-- Lengthen the lease of a load that runs, unless it is over or taken away.
+-- ARGV[1] owner   ARGV[2] lease, ms
+-- Reply: 1 or 0: it is the owner's
+if redis.call('HGET', KEYS[2], 'owner') ~= ARGV[1] then
+  return 0
+end
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return 1
+
 -- script give_back
 -- The load failed, or what it brought is not to be stored.
 -- ARGV[1] owner   ARGV[2] channel   ARGV[3] word

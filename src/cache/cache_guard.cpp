@@ -80,6 +80,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     try {
       auto known = fetch(wanted, copy_fill);
       if (const auto found = co_await known) co_return *found;
+      throw_known_failure(value_key);
       auto joining = flights_->join(std::move(wanted), deadline);
       const CacheObject object = co_await joining;
       if (copy_fill)
@@ -145,6 +146,8 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     common_->under_way.wait();
   }
   bool is_of_parent() const noexcept { return forks_ != fork_count(); }
+  /// Never ends: its threads are the parent's.
+  void stay() { self_ = shared_from_this(); }
 
  private:
   using Fill = std::optional<cache::NearCache::Fill>;
@@ -168,6 +171,14 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   void forget(const std::string& value_key) {
     if (near_) near_->cache().invalidate(value_key);
     if (copies_) copies_->invalidate(value_key);
+    common_->failures.forget(value_key);
+  }
+
+  void throw_known_failure(const std::string& value_key) {
+    const auto failure = common_->failures.find(value_key, common_->clock().steady());
+    if (!failure) return;
+    count(metrics().cache_failures_told);
+    std::rethrow_exception(failure);
   }
 
   [[noreturn]] void refuse(std::string_view what) const {
@@ -231,7 +242,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   std::optional<CacheObject> use(cache::Flights::Wanted& wanted, std::string_view text,
                                  const Fill& near_fill, const Fill& copy_fill) {
     const auto entry = cache::parse_entry(text, wanted.value_key);
-    const auto object = entry ? common_->decode(*entry, wanted.value_key) : std::nullopt;
+    auto object = entry ? common_->decode(*entry, wanted.value_key) : std::nullopt;
     if (!object) {
       count(metrics().cache_misses);
       wanted.replace = entry ? entry->head : text.substr(0, text.find('\n'));
@@ -275,6 +286,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   }
   void keep_near(std::string_view value_key, const Entry& entry, const CacheObject& object,
                  const cache::NearCache::Fill& fill, SteadyTime until) {
+    // NOLINTNEXTLINE(*-unchecked-optional-access): the Fill is from it
     near_->cache().fill(fill, value_key, {object}, entry.payload.size() + value_key.size(), until);
   }
   Fill begin_copy(std::string_view value_key) const {
@@ -283,6 +295,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   }
   void keep_copy(std::string_view value_key, const CacheObject& object,
                  const cache::NearCache::Fill& fill, std::size_t bytes) {
+    // NOLINTNEXTLINE(*-unchecked-optional-access): the Fill is from it
     copies_->fill(fill, value_key, {object}, bytes + value_key.size(), SteadyTime::max());
   }
 
@@ -292,6 +305,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   std::optional<cache::TrackedCache> near_;
   std::optional<cache::NearCache> copies_;
   const unsigned forks_ = fork_count();
+  std::shared_ptr<Impl> self_;
 };
 
 CacheCore::CacheCore(Store& store, std::string name, CacheGuardOptions options, CacheForm form)
@@ -302,7 +316,7 @@ CacheCore::CacheCore(Store& store, std::string name, CacheGuardOptions options, 
 CacheCore::~CacheCore() {
   if (!impl_) return;
   if (impl_->is_of_parent()) {
-    new std::shared_ptr<Impl>{std::move(impl_)};  // its threads are the parent's
+    impl_->stay();
   } else {
     impl_->close();
   }

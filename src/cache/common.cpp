@@ -42,6 +42,8 @@ CacheGuardOptions checked(const std::string& name, CacheGuardOptions options) {
   check_time(name, "ttl", options.ttl, milliseconds{10});
   check_time(name, "stale", options.stale, milliseconds{0});
   check_time(name, "lease", options.lease, milliseconds{10});
+  check_time(name, "longest_load", options.longest_load, milliseconds{0});
+  check_time(name, "failure_ttl", options.failure_ttl, milliseconds{0});
   check_time(name, "wait", options.wait, milliseconds{1});
   check_time(name, "near_ttl", options.near_ttl, milliseconds{1});
   if (options.absent_ttl != milliseconds{0})
@@ -52,6 +54,8 @@ CacheGuardOptions checked(const std::string& name, CacheGuardOptions options) {
     refuse(name, "max_loads must be 1 to 1024");
   if (options.absent_budget < 2 || options.absent_budget > 1'000'000'000)
     refuse(name, "absent_budget must be 2 to 1,000,000,000; absent_ttl 0 caches no absence");
+  if (options.durability.replicas > 0)
+    check_time(name, "durability.within", options.durability.within, milliseconds{1});
   if (options.largest_value > largest_storable)
     refuse(name, "largest_value must be 512,000,000 at most");
   return options;
@@ -64,8 +68,9 @@ Common::Common(Store& of, std::string name, CacheGuardOptions chosen, detail::Ca
       options(checked(name, std::move(chosen))),
       form(how),
       names(checked_name(std::move(name))),
-      wire(store, names, options.lease),
-      loads(store.clock(), options.max_loads, options.max_waiting_loads) {}
+      wire(store, names, options.lease, options.durability),
+      loads(store.clock(), options.max_loads, options.max_waiting_loads),
+      failures(options.failure_ttl) {}
 
 std::optional<Object> Common::decode(const Entry& entry, std::string_view value_key) const {
   if (entry.is_absent) return Object{};

@@ -7,6 +7,7 @@
 
 #include "cache/breaker.hpp"
 #include "cache/entry.hpp"
+#include "cache/failures.hpp"
 #include "cache/loads.hpp"
 #include "cache/near_cache.hpp"
 #include "cache/under_way.hpp"
@@ -35,6 +36,7 @@ struct Common {
   const Names names;
   Wire wire;
   Loads loads;
+  Failures failures;
   Breaker breaker;
   UnderWay under_way;
   std::atomic<bool> closed{false};

@@ -48,14 +48,13 @@ std::optional<Entry> parse_entry(std::string_view text, std::string_view key) {
   entry.is_absent = words.front() == 'a';
   words.remove_prefix(2);
   const auto blank = std::min(words.find(' '), words.size());
-  const auto fresh_until = parse_integer<std::int64_t>(words.substr(0, blank));
-  const auto load = parse_integer<std::int64_t>(words.substr(std::min(blank + 1, words.size())));
-  const auto is_time = [](const std::optional<std::int64_t>& us) {
-    return us && *us >= 0 && *us <= latest_us;
+  const auto time_of = [key](std::string_view word) {
+    const auto us = parse_integer<std::int64_t>(word);
+    if (!us || *us < 0 || *us > latest_us) throw foreign(key);
+    return *us;
   };
-  if (!is_time(fresh_until) || !is_time(load)) throw foreign(key);
-  entry.fresh_until_us = *fresh_until;
-  entry.load_us = *load;
+  entry.fresh_until_us = time_of(words.substr(0, blank));
+  entry.load_us = time_of(words.substr(std::min(blank + 1, words.size())));
   return entry;
 }
 

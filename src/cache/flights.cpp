@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "cache/renewal.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -161,6 +162,8 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
   auto [loader, need] = loader_of(*flight);
   if (!loader) co_return co_await give_back(flight, std::move(owner));
   before = std::max(before, mark(*flight));
+  if (!owner.empty()) loader = renewing(*flight, owner, std::move(loader));
+  const auto fill = common_->failures.begin(flight->value_key, common_->clock().steady());
   Loaded loaded;
   std::exception_ptr error;
   try {
@@ -169,7 +172,10 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
     loaded = std::move(came);
     error = loaded.error;
     if (loaded.began) count(metrics().cache_loads);
-    if (loaded.began && error) count(metrics().cache_load_failures);
+    if (loaded.began && error) {
+      count(metrics().cache_load_failures);
+      common_->failures.keep(fill, flight->value_key, error, common_->clock().steady());
+    }
   } catch (const Error& refused) {
     if (refused.errc() == Errc::overloaded) count(metrics().cache_loads_refused);
     error = std::current_exception();
@@ -186,6 +192,16 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
   auto keeping = keep(flight, std::move(owner), std::move(loaded));
   const std::uint64_t current_for = co_await keeping;
   settle(flight, std::max(before, current_for), object);
+}
+
+/// The loader, which keeps its lease while it runs.
+Loader Flights::renewing(const Flight& flight, const std::string& owner, Loader loader) const {
+  if (common_->options.longest_load <= common_->options.lease / 3) return loader;
+  return [renewal = std::make_shared<Renewal>(common_, flight.value_key, owner),
+          loader = std::move(loader)] {
+    const Renewal::Scope scope{*renewal};
+    return loader();
+  };
 }
 
 /// Stores what was loaded. Returns the mark of those for whom it is current, or 0: it could not be

@@ -85,6 +85,7 @@ class Flights : public std::enable_shared_from_this<Flights> {
   Task<void> fly(FlightPointer flight);
   Task<void> look(FlightPointer flight, Round round);
   Task<void> lead(FlightPointer flight, std::uint64_t mark, std::string owner, SteadyTime until);
+  Loader renewing(const Flight& flight, const std::string& owner, Loader loader) const;
   Task<std::uint64_t> keep(FlightPointer flight, std::string owner, Loaded loaded);
   Task<std::optional<NewEntry>> entry_of(Loaded loaded);
   Task<void> rest(FlightPointer flight, Round round, std::chrono::milliseconds left);

@@ -219,9 +219,9 @@ std::optional<NearValue> NearCache::find(std::string_view key, std::optional<Ste
 
 NearCache::Fill NearCache::begin_fill(std::string_view key, SteadyTime now) const {
   Fill fill;
-  fill.hash = SipHash::of(key_, key);
-  fill.version = shard_of(fill.hash).version();
-  fill.since = now;
+  fill.hash_ = SipHash::of(key_, key);
+  fill.version_ = shard_of(fill.hash_).version();
+  fill.since_ = now;
   return fill;
 }
 
@@ -230,13 +230,13 @@ bool NearCache::fill(const Fill& fill, std::string_view key, NearValue value, st
   const auto own = sizeof(Entry) + overhead + key.size();
   if (bytes > share_ || own > share_ - bytes || !is_open()) return false;
   Graveyard graveyard;
-  Shard& shard = shard_of(fill.hash);
+  Shard& shard = shard_of(fill.hash_);
   const std::lock_guard lock{shard.mutex()};
-  if (!shard.is_good(fill.hash, fill.version)) return false;
-  shard.make_room(key, fill.hash, own + bytes, share_, graveyard);
-  shard.insert(*Entry::make(key, {.hash = fill.hash,
-                                  .version = fill.version,
-                                  .until = std::min(until, Clock::add(fill.since, max_ttl_)),
+  if (!shard.is_good(fill.hash_, fill.version_)) return false;
+  shard.make_room(key, fill.hash_, own + bytes, share_, graveyard);
+  shard.insert(*Entry::make(key, {.hash = fill.hash_,
+                                  .version = fill.version_,
+                                  .until = std::min(until, Clock::add(fill.since_, max_ttl_)),
                                   .value = std::move(value),
                                   .cost = own + bytes,
                                   .key_size = key.size()}));

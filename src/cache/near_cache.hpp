@@ -60,9 +60,9 @@ class NearCache {
   /// What a value that is about to be read from the store will be kept by.
   class Fill {
     friend class NearCache;
-    std::uint64_t hash;
-    std::uint64_t version;
-    SteadyTime since;
+    std::uint64_t hash_;
+    std::uint64_t version_;
+    SteadyTime since_;
   };
   /// Before the read is sent.
   Fill begin_fill(std::string_view key, SteadyTime now) const;

@@ -25,12 +25,33 @@ const Value::Items& items_of(const Store& store, const Value& reply, std::size_t
   return reply.as_items();
 }
 
+/// It was done, and a server that is lost may take it along.
+Error unsynced(const std::string& value_key, const Durability& durability) {
+  return Error{Errc::unsynced,
+               fmt::format("'{}' was changed, but not on {} replicas within {} ms: do it again, "
+                           "look at the replicas, wait longer, or ask for fewer",
+                           shown(value_key), durability.replicas, durability.within.count()),
+               Effect::done};
+}
+
 /// A wait that a reply tells.
 std::chrono::milliseconds sane(const Value& ms) {
   return std::chrono::milliseconds{std::clamp<std::int64_t>(ms.as_integer(), 0, 1'000'000'000'000)};
 }
 
 }  // namespace
+
+Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words) {
+  if (durability_.replicas == 0) return store_.run(script, keys, words, repeatable);
+  constexpr auto reply_of = [](Task<DurableReply> asked, std::string key,
+                               Durability durability) -> Task<Value> {
+    DurableReply durable = co_await asked;
+    if (!durable.is_in_enough(durability)) throw unsynced(key, durability);
+    co_return std::move(durable.reply);
+  };
+  return reply_of(run_durably(store_, script, keys, words, durability_), std::string{keys.front()},
+                  durability_);
+}
 
 Task<Value> Wire::fetch(std::string value_key) {
   if (clock_.is_known(store_.clock().steady())) return store_.run({"GET", value_key});
@@ -78,15 +99,28 @@ Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std:
 
 Task<bool> Wire::store(std::string value_key, std::string owner, NewEntry entry) {
   const auto load_us = std::chrono::duration_cast<std::chrono::microseconds>(entry.load).count();
-  auto asked = store_.run(scripts::cache_store, {value_key, Names::lease_of(value_key)},
-                          {owner, entry.is_absent ? "a" : "v", fmt::to_string(entry.fresh.count()),
-                           fmt::to_string(entry.kept.count()), fmt::to_string(load_us), channel_,
-                           value_key, entry.payload},
-                          repeatable);
+  const std::string lease_key = Names::lease_of(value_key);
+  const std::string fresh = fmt::to_string(entry.fresh.count());
+  const std::string kept = fmt::to_string(entry.kept.count());
+  const std::string load = fmt::to_string(load_us);
+  const std::string_view keys[] = {value_key, lease_key};
+  const std::string_view words[] = {
+      owner, entry.is_absent ? "a" : "v", fresh, kept, load, channel_, value_key, entry.payload};
+  // A load that is lost with its server is no harm: the value is loaded anew.
+  auto asked = owner.empty() ? run_to_count(scripts::cache_store, keys, words)
+                             : store_.run(scripts::cache_store, keys, words, repeatable);
   const Value reply = co_await asked;
   const auto& parts = items_of(store_, reply, 2);
   saw(parts[0]);
   co_return parts[1].as_integer() == 1;
+}
+
+Task<bool> Wire::renew(std::string value_key, std::string owner) {
+  auto asked =
+      store_.run(scripts::cache_renew, {value_key, Names::lease_of(value_key)},
+                 {owner, fmt::to_string(lease_.count())}, {.repeatable = true, .unhurried = true});
+  const Value reply = co_await asked;
+  co_return reply.as_integer() == 1;
 }
 
 Task<void> Wire::give_back(std::string value_key, std::string owner) {
@@ -96,8 +130,10 @@ Task<void> Wire::give_back(std::string value_key, std::string owner) {
 }
 
 Task<void> Wire::invalidate(std::string value_key) {
-  auto asked = store_.run(scripts::cache_invalidate, {value_key, Names::lease_of(value_key)},
-                          {channel_, value_key}, repeatable);
+  const std::string lease_key = Names::lease_of(value_key);
+  const std::string_view keys[] = {value_key, lease_key};
+  const std::string_view words[] = {channel_, value_key};
+  auto asked = run_to_count(scripts::cache_invalidate, keys, words);
   co_await asked;
 }
 
@@ -125,12 +161,15 @@ Task<void> Wire::invalidate_twice(std::string key, std::chrono::milliseconds aft
   Batch batch;  // in this order: what has been invalidated once will be so again
   batch.add(scripts::cache_plan_again, plan_keys, plan_words);
   batch.add(scripts::cache_invalidate, keys, words);
+  if (durability_.replicas > 0) add_wait(batch, durability_);
   auto asked = store_.run(std::move(batch), repeatable);
   const std::vector<Value> replies = co_await asked;
   if (replies.at(0).is_error())
     throw error_of_script(replies[0].as_text(), scripts::cache_plan_again, plan_keys);
   if (replies.at(1).is_error())
     throw error_of_script(replies[1].as_text(), scripts::cache_invalidate, keys);
+  if (durability_.replicas > 0 && !is_in_enough(replies, durability_))
+    throw unsynced(value_key, durability_);
 }
 
 Task<DueKeys> Wire::due(std::chrono::milliseconds retry) {

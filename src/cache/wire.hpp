@@ -8,7 +8,7 @@
 
 #include "cache/entry.hpp"
 #include "cache/store_clock.hpp"
-#include "sluice/store.hpp"
+#include "store/durable.hpp"
 
 namespace sluice::cache {
 
@@ -44,15 +44,24 @@ struct DueKeys {
 /// Threads: any. Each verb throws what the store throws; all may be repeated.
 class Wire {
  public:
-  Wire(Store& store, const Names& names, std::chrono::milliseconds lease)
-      : store_(store), names_(names), lease_(lease), channel_(names.channel()) {}
+  Wire(Store& store, const Names& names, std::chrono::milliseconds lease,
+       const Durability& durability)
+      : store_(store),
+        names_(names),
+        lease_(lease),
+        durability_(durability),
+        channel_(names.channel()) {}
 
   /// The text of the value; null: there is none.
   Task<Value> fetch(std::string value_key);
   Task<Look> look(std::string value_key, std::string owner, bool waits, std::string replace);
-  /// `owner` empty: whoever has the lease. False: the lease is over, or was taken away.
+  /// `owner` empty: whoever has the lease, and where replicas are demanded they have it. False: the
+  /// lease is over, or was taken away.
   Task<bool> store(std::string value_key, std::string owner, NewEntry entry);
+  /// False: the lease is over, or was taken away.
+  Task<bool> renew(std::string value_key, std::string owner);
   Task<void> give_back(std::string value_key, std::string owner);
+  /// Replicas have it where that is demanded, else Error (unsynced, effect done).
   Task<void> invalidate(std::string value_key);
 
   /// Until when one more absence may be stored, by the store's clock; below 0: not, for so long.
@@ -67,11 +76,14 @@ class Wire {
   const StoreClock& clock() const noexcept { return clock_; }
 
  private:
+  /// What is to be acknowledged. Words are copied before this returns.
+  Task<Value> run_to_count(const Script& script, Words keys, Words words);
   void saw(const Value& now_us) { clock_.saw(now_us.as_integer(), store_.clock().steady()); }
 
   Store& store_;
   const Names& names_;
   const std::chrono::milliseconds lease_;
+  const Durability durability_;
   const std::string channel_;
   StoreClock clock_;
 };

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/random.hpp"
+#include "cache/failures.hpp"
 #include "cache/guards.hpp"
 #include "support/sanitized.hpp"
 
@@ -267,6 +268,50 @@ TEST_F(Guard, AtMostSoManyLoadsRunAtOnce) {
   EXPECT_LE(most, 3);
 }
 
+TEST_F(Guard, ALongLoadKeepsItsLeaseAndIsStored) {
+  auto options = plain();
+  options.wait = 1min;
+  Cache here{line_, "user", options};
+  Cache there{far_, "user", options};
+  source_.hold();
+  Get first{here.get("1", source_.loader())};
+  source_.await_begun(1);
+  Get second{there.get("1", source_.loader())};
+  for (int i = 0; i < 29; ++i) clock_.advance(1s);
+  EXPECT_EQ(source_.loads(), 1);
+  source_.let_go();
+  EXPECT_EQ(first.get(), "one");
+  EXPECT_EQ(second.get(), "one");
+  EXPECT_EQ(source_.loads(), 1);
+  EXPECT_TRUE(exists("user:1"));
+  const auto renewed = line_.executed("cache/renew");
+  clock_.advance(1min);
+  EXPECT_EQ(line_.executed("cache/renew"), renewed) << "the load has ended";
+}
+
+TEST_F(Guard, ABriefLoadRenewsNothing) {
+  Cache cache{line_, "user", plain()};
+  cache.get("1", source_.loader()).get();
+  clock_.advance(1min);
+  EXPECT_EQ(line_.executed("cache/renew"), 0U);
+}
+
+TEST_F(Guard, AsManyFailuresAreRememberedAsFitIntoTheirRoom) {
+  cache::Failures failures{1h};
+  const auto error = std::make_exception_ptr(42);
+  const SteadyTime now = clock_.steady();
+  constexpr int many = 20'000;
+  for (int i = 0; i < many; ++i) {
+    const std::string key = std::to_string(i);
+    failures.keep(failures.begin(key, now), key, error, now);
+  }
+  EXPECT_TRUE(failures.find(std::to_string(many - 1), now));
+  int known = 0;
+  for (int i = 0; i < many; ++i) known += failures.find(std::to_string(i), now) != nullptr;
+  EXPECT_GT(known, 1000);
+  EXPECT_LT(known, 4000);
+}
+
 TEST_F(Guard, TooManyThatWaitForTheirTurnAreRefusedAndTheLeaseIsGivenBack) {
   auto options = plain();
   options.max_loads = 1;
@@ -414,6 +459,8 @@ TEST_F(Guard, OptionsAndNamesAreChecked) {
   EXPECT_TRUE(refused("a", {.early = -1}));
   EXPECT_TRUE(refused("a", {.absent_budget = 1}));
   EXPECT_TRUE(refused("a", {.lease = 1ms}));
+  EXPECT_TRUE(refused("a", {.longest_load = -1ms}));
+  EXPECT_TRUE(refused("a", {.failure_ttl = -1ms}));
   EXPECT_TRUE(refused("a", {.wait = 0ms}));
   EXPECT_TRUE(refused("a", {.max_loads = 0}));
   EXPECT_TRUE(refused("a", {.max_loads = 1025}));

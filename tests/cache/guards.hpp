@@ -121,6 +121,10 @@ using Get = Call<std::optional<std::string>>;
 class Guards : public testing::Test {
  protected:
   static CacheGuardOptions plain() { return {.jitter = 0, .early = 0}; }
+  /// A process that stands still renews no lease.
+  static Fault stands_still(std::string_view call) {
+    return call == "cache/renew" ? Fault::refused : Fault::none;
+  }
 
   bool exists(std::string_view key) { return store_->run({"EXISTS", key}).get().as_integer() == 1; }
   std::chrono::milliseconds ttl(std::string_view key) {

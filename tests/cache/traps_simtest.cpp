@@ -21,6 +21,7 @@ TEST_F(Traps, C01_OnlyItsOwnerGivesALeaseBack) {
   slow.hold();
   Get first{here.get("1", slow.loader())};
   slow.await_begun(1);
+  line_.plan = stands_still;
   clock_.advance(6s);  // its lease is over
   source_.hold();
   Get second{there.get("1", source_.loader())};
@@ -81,6 +82,49 @@ TEST_F(Traps, C03_ASlowLoaderStoresNothingOverAnInvalidation) {
   EXPECT_EQ(first.get(), "one");
   EXPECT_FALSE(exists("user:1"));
   EXPECT_EQ(here.get("1", source_.loader()).get(), "two");
+}
+
+TEST_F(Traps, C02_AProcessThatGoesOnAfterItsLeaseLengthensNobodyElses) {
+  auto brief = plain();
+  brief.longest_load = 0ms;
+  Cache here{line_, "user", plain()};
+  Cache there{far_, "user", brief};
+  Source slow;
+  slow.hold();
+  Get first{here.get("1", slow.loader())};
+  slow.await_begun(1);
+  line_.plan = stands_still;
+  clock_.advance(6s);
+  source_.hold();
+  Get second{there.get("1", source_.loader())};
+  source_.await_begun(1);
+  line_.plan = [](std::string_view) { return Fault::none; };
+  const auto renewed = line_.executed("cache/renew");
+  clock_.advance(3s);
+  EXPECT_GT(line_.executed("cache/renew"), renewed);
+  EXPECT_EQ(ttl(lease), 2s);
+  slow.let_go();
+  source_.let_go();
+  first.get();
+  second.get();
+}
+
+TEST_F(Traps, C03_ARenewalTakesNoLeaseBackFromAnInvalidation) {
+  auto options = plain();
+  options.wait = 1min;
+  Cache here{line_, "user", options};
+  Cache there{far_, "user", plain()};
+  source_.hold();
+  Get first{here.get("1", source_.loader())};
+  source_.await_begun(1);
+  clock_.advance(8s);
+  EXPECT_TRUE(exists(lease));
+  there.invalidate("1").get();
+  clock_.advance(8s);
+  EXPECT_FALSE(exists(lease));
+  source_.let_go();
+  first.get();
+  EXPECT_FALSE(exists("user:1"));
 }
 
 TEST_F(Traps, C03_NorOverAPut) {
@@ -202,12 +246,73 @@ TEST_F(Traps, C06_ALeaderThatStandsStillHoldsTheOthersUpForItsLeaseAlone) {
   stuck.hold();
   Get first{here.get("1", stuck.loader())};
   stuck.await_begun(1);
+  line_.plan = stands_still;
   Get second{there.get("1", source_.loader())};
   EXPECT_EQ(source_.loads(), 0);
   clock_.advance(5100ms);
   EXPECT_EQ(second.get(), "one");
   stuck.let_go();
   first.get();
+}
+
+TEST_F(Traps, C06_ALoadThatHangsHoldsTheOthersUpForItsLongestLoadAndLeaseAlone) {
+  auto options = plain();
+  options.longest_load = 12s;
+  options.wait = 1min;
+  Cache here{line_, "user", options};
+  Cache there{far_, "user", options};
+  Source stuck;
+  stuck.hold();
+  Get first{here.get("1", stuck.loader())};
+  stuck.await_begun(1);
+  Get second{there.get("1", source_.loader())};
+  clock_.advance(11s);
+  EXPECT_EQ(source_.loads(), 0);
+  clock_.advance(6100ms);
+  EXPECT_EQ(second.get(), "one");
+  stuck.let_go();
+  first.get();
+}
+
+TEST_F(Traps, C06_AFailureIsRememberedForAWhileWhereThatIsChosen) {
+  auto options = plain();
+  options.failure_ttl = 1s;
+  Cache here{line_, "user", options};
+  Cache there{far_, "user", options};
+  int loads = 0;
+  const auto failing = [&]() -> std::string {
+    ++loads;
+    throw std::domain_error{"no such table"};
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(here.get("1", failing).get(), std::domain_error);
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(there.get("2", source_.loader()).get(), "one") << "another key";
+  clock_.advance(1100ms);
+  EXPECT_THROW(here.get("1", failing).get(), std::domain_error);
+  EXPECT_EQ(loads, 2);
+  there.put("1", "put").get();
+  EXPECT_EQ(here.get("1", failing).get(), "put") << "a value counts for more";
+  there.invalidate("1").get();
+  EXPECT_THROW(here.get("1", failing).get(), std::domain_error);
+  EXPECT_EQ(loads, 2);
+  here.invalidate("1").get();
+  EXPECT_EQ(here.get("1", source_.loader()).get(), "one");
+}
+
+TEST_F(Traps, C06_AFailureThatAnInvalidationOvertookIsNotRemembered) {
+  auto options = plain();
+  options.failure_ttl = 1s;
+  Cache cache{line_, "user", options};
+  source_.hold();
+  Get first{cache.get("1", [&]() -> std::string {
+    source_.read();
+    throw std::domain_error{"the row is broken"};
+  })};
+  source_.await_begun(1);
+  cache.invalidate("1").get();  // it is mended
+  source_.let_go();
+  EXPECT_THROW(first.get(), std::domain_error);
+  EXPECT_EQ(cache.get("1", source_.loader()).get(), "one");
 }
 
 TEST_F(Traps, C07_ANearValueGoesWithTheWordOfItsChange) {

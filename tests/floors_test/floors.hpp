@@ -73,6 +73,7 @@ inline constexpr std::array nouns{
     Noun{"standard", "base"},
     Noun{"expected", "base"},
     Noun{"store", "store"},
+    Noun{"durability", "store"},
     Noun{"task", "store"},
     Noun{"when_all", "store"},
     Noun{"store_pointer", "base"},

@@ -15,6 +15,7 @@
 #include "sale/records.hpp"
 #include "sale/shop.hpp"
 #include "sluice/sale_recovery.hpp"
+#include "support/server_pair.hpp"
 
 namespace sluice {
 namespace {
@@ -23,54 +24,7 @@ using namespace std::chrono_literals;
 using test::CrashSetting;
 using test::Process;
 using test::RedisServer;
-
-/// A server, and a replica that can take its place and its port.
-class Pair {
- public:
-  Pair() : primary_(std::make_unique<RedisServer>()), port_(primary_->port()) { add_replica(); }
-
-  std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
-
-  void wait_for_copy_of(const std::string& key) const {
-    const auto client = open(replica_->url());
-    for (int i = 0; i < 2000 && client->run({"EXISTS", key}).get().as_integer() == 0; ++i)
-      std::this_thread::sleep_for(10ms);
-  }
-  /// The replica goes its own way; what the primary is told after that is lost with it.
-  void cut_off() const { open(replica_->url())->run({"REPLICAOF", "NO", "ONE"}).get(); }
-  void replace_primary() {
-    primary_->kill();
-    const auto port = std::to_string(port_);
-    // The port is free once the kernel has cleared away the dead server.
-    const auto client = open(replica_->url());
-    for (int i = 0; i < 1000; ++i) {
-      try {
-        client->run({"CONFIG", "SET", "port", port}).get();
-        break;
-      } catch (const Error&) {
-        std::this_thread::sleep_for(20ms);
-      }
-    }
-    primary_ = std::move(replica_);
-  }
-  void add_replica() {
-    replica_ = std::make_unique<RedisServer>(std::vector<std::string>{
-        "replicaof 127.0.0.1 " + std::to_string(port_), "repl-diskless-sync-delay 0"});
-    const auto client = open(replica_->url());
-    for (int i = 0; i < 2000; ++i) {
-      if (client->run({"INFO", "replication"}).get().as_text().find("master_link_status:up") !=
-          std::string::npos)
-        return;
-      std::this_thread::sleep_for(10ms);
-    }
-    ADD_FAILURE() << "the replica does not follow";
-  }
-
- private:
-  std::unique_ptr<RedisServer> primary_;
-  std::unique_ptr<RedisServer> replica_;
-  std::uint16_t port_;
-};
+using test::ServerPair;
 
 /// Recovers as often as it takes.
 SaleRecovery recover_at_last(const std::string& url, const std::string& sale,
@@ -112,7 +66,7 @@ TEST(SaleGate, E15_ClosesWhenTheServerWasStartedAgainAndOpensAfterTheRecovery) {
 }
 
 TEST(SaleGate, E15_ClosesWhenAReplicaThatLagsTakesTheServersPlace) {
-  Pair servers;
+  ServerPair servers;
   const test::TempDir folder;
   const auto orders = open_order_store(test::database_url(folder));
   auto store = open(servers.url());
@@ -158,7 +112,7 @@ void storm(std::chrono::milliseconds span) {
   std::cout << "SLUICE_SEED=" << seed << '\n';
   std::mt19937 random{seed};
 
-  Pair servers;
+  ServerPair servers;
   const test::TempDir folder;
   const test::TempDir journals;
   const CrashSetting setting{.url = servers.url(),

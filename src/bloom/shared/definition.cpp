@@ -154,6 +154,7 @@ std::string FilterNames::link(std::size_t number) const {
 
 std::vector<std::string> FilterNames::links(std::size_t many) const {
   std::vector<std::string> names;
+  names.reserve(many);
   for (std::size_t i = 0; i < many; ++i) names.push_back(link(i));
   return names;
 }

@@ -28,7 +28,7 @@ LocalFilter::LocalFilter(std::shared_ptr<SharedFilter> filter, LocalBloomOptions
       options_(options),
       clock_(filter_->store().clock()),
       refreshes_(filter_->store().driver(), most_together,
-                 [this](std::vector<Ask> asks) { return read(asks.size()); }) {}
+                 [this](const std::vector<Ask>& asks) { return read(asks.size()); }) {}
 
 LocalFilter::Stripe& LocalFilter::own_stripe() const {
   static std::atomic<unsigned> threads{0};

@@ -219,6 +219,7 @@ Task<void> save(std::shared_ptr<SharedFilter> filter, std::string path) {
   };
   co_await filter->download(begin);
   const SharedBloomInfo info = co_await filter->info();
+  // NOLINTNEXTLINE(*-unchecked-optional-access): the download has begun, or thrown
   writer->finish({.expected = info.expected, .error_rate = info.error_rate});
 }
 

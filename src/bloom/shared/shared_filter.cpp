@@ -318,6 +318,7 @@ Task<std::vector<bool>> SharedFilter::ask(Verb verb, std::vector<KeyHash> keys) 
     if (is_full) co_await grow(known);
     if (verb == Verb::add && !known.next.empty() && !done.empty()) {
       std::vector<KeyHash> added;
+      added.reserve(done.size());
       for (const std::size_t i : done) added.push_back(keys[i]);
       const bool is_in_next = co_await add_to_next(known.next, std::move(added));
       if (!is_in_next) left.insert(left.end(), done.begin(), done.end());

@@ -8,14 +8,6 @@
 namespace sluice::lock {
 namespace {
 
-Task<DurableReply> reply_of(Task<std::vector<Value>> asked, const Script& script, std::string key) {
-  std::vector<Value> replies = co_await asked;
-  const std::string_view keys[] = {key};
-  if (replies.at(0).is_error()) throw error_of_script(replies[0].as_text(), script, keys);
-  if (replies.at(1).is_error()) throw error_of_reply(replies[1].as_text());
-  co_return DurableReply{std::move(replies.at(0)), replies.at(1).as_integer()};
-}
-
 std::string_view line_of(std::string_view info, std::string_view name) {
   const auto at = info.find(name);
   if (at == std::string_view::npos) return {};
@@ -24,25 +16,6 @@ std::string_view line_of(std::string_view info, std::string_view name) {
 }
 
 }  // namespace
-
-Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, Words args,
-                               const Durability& durability) {
-  Batch batch;
-  batch.add(script, keys, args);
-  add_wait(batch, durability);
-  return reply_of(store.run(std::move(batch), {.repeatable = true}), script,
-                  std::string{keys.front()});
-}
-
-void add_wait(Batch& batch, const Durability& durability) {
-  batch.add(
-      {"WAIT", std::to_string(durability.replicas), std::to_string(durability.within.count())});
-}
-
-bool is_in_enough(const std::vector<Value>& replies, const Durability& durability) {
-  return !replies.empty() && replies.back().type() == Value::Type::integer &&
-         replies.back().as_integer() >= durability.replicas;
-}
 
 Error unsynced(const std::string& key, const DurableReply& reply, const Durability& durability) {
   return Error{

@@ -1,0 +1,35 @@
+/// What loads have lately thrown, so that the next calls are told and load nothing: of some 2,000
+/// keys, of which those that nobody asks for go first.
+///
+/// Threads: any.
+#pragma once
+
+#include <exception>
+#include <string_view>
+
+#include "cache/near_cache.hpp"
+
+namespace sluice::cache {
+
+class Failures {
+ public:
+  using Fill = NearCache::Fill;
+
+  /// `ttl` 0: none is kept.
+  explicit Failures(std::chrono::milliseconds ttl);
+
+  /// Null: none is known.
+  std::exception_ptr find(std::string_view value_key, SteadyTime now);
+  /// Before the load begins.
+  Fill begin(std::string_view value_key, SteadyTime now) const;
+  /// When it has failed, unless the key was forgotten meanwhile.
+  void keep(const Fill& fill, std::string_view value_key, std::exception_ptr error, SteadyTime now);
+  /// The key has changed.
+  void forget(std::string_view value_key);
+
+ private:
+  const std::chrono::milliseconds ttl_;
+  NearCache cache_;
+};
+
+}  // namespace sluice::cache
