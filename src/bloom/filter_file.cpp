@@ -67,7 +67,7 @@ Head read_head(const SavedFile& file) {
                   fmt::format("its format is {}, and this program knows {}", head.format, format));
   if (head.bytes != file.bytes())
     throw damaged(file.path(), fmt::format("it has {} bytes of {}", file.bytes(), head.bytes));
-  if (head.parts == 0 || head.parts > most_links ||
+  if (head.parts == 0 || head.parts > most_parts ||
       head.bytes < head_bytes + table_bytes(head.parts))
     throw damaged(file.path(), fmt::format("it says that it has {} parts", head.parts));
   if (head.kind > static_cast<std::uint64_t>(BloomKind::scalable) ||

@@ -16,7 +16,7 @@ namespace sluice::bloom {
 namespace {
 
 constexpr std::uint64_t most_words = std::numeric_limits<std::int32_t>::max();
-constexpr std::size_t head_bytes = 6;
+constexpr std::size_t form_head_bytes = 6;
 
 class GuavaFilter final : public Filter {
  public:
@@ -126,12 +126,12 @@ std::string guava_form(const Filter& filter) {
                             to_string(filter.options().kind))};
   const auto part = filter.parts().front();
   const auto words = part.words.first(part.shape.bits / 64);
-  std::string form(head_bytes + words.size_bytes(), '\0');
+  std::string form(form_head_bytes + words.size_bytes(), '\0');
   form[0] = filter.options().kind == BloomKind::guava ? 1 : 0;
   form[1] = static_cast<char>(part.shape.hashes);
   const auto count = __builtin_bswap32(static_cast<std::uint32_t>(words.size()));
   std::memcpy(form.data() + 2, &count, sizeof count);
-  auto* to = form.data() + head_bytes;
+  auto* to = form.data() + form_head_bytes;
   for (const auto& word : words) {
     const Word swapped = __builtin_bswap64(load(word));
     std::memcpy(to, &swapped, sizeof swapped);
@@ -141,20 +141,20 @@ std::string guava_form(const Filter& filter) {
 }
 
 std::unique_ptr<Filter> read_guava_form(std::string_view form) {
-  if (form.size() < head_bytes) throw no_form("there are fewer than 6");
+  if (form.size() < form_head_bytes) throw no_form("there are fewer than 6");
   if (form[0] != 0 && form[0] != 1)
     throw no_form(fmt::format("their strategy {} is unknown", static_cast<int>(form[0])));
   std::uint32_t count = 0;
   std::memcpy(&count, form.data() + 2, sizeof count);
   count = __builtin_bswap32(count);
-  if (count > most_words || form.size() != head_bytes + std::uint64_t{count} * sizeof(Word))
+  if (count > most_words || form.size() != form_head_bytes + std::uint64_t{count} * sizeof(Word))
     throw no_form(
         fmt::format("they are {}, and say that they have {} words of 8", form.size(), count));
   const Shape shape{.bits = std::uint64_t{count} * 64,
                     .hashes = static_cast<unsigned char>(form[1])};
   std::vector<Part> parts;
   parts.push_back({shape, Memory{shape.bits / 8}});
-  const auto* from = form.data() + head_bytes;
+  const auto* from = form.data() + form_head_bytes;
   for (auto& word : parts.front().memory.words().first(count)) {
     std::memcpy(&word, from, sizeof word);
     word = __builtin_bswap64(word);

@@ -26,9 +26,9 @@ Shape link_shape(std::uint64_t capacity, double error_rate) {
 }
 
 /// One filter of the chain. Its bits are found by the same hash as those of all others.
-class Link {
+class GrowingPart {
  public:
-  explicit Link(Part part)
+  explicit GrowingPart(Part part)
       : shape_(part.shape), memory_(std::move(part.memory)), keys_(part.shape.keys) {}
 
   void add(Hash hash, BloomAdders adders) {
@@ -91,12 +91,12 @@ class ScalableFilter final : public Filter {
     for (const auto& part : other.parts())
       parts.push_back({part.shape, Memory::copy_of(part.words)});
     const std::scoped_lock lock{growing_};
-    if (count_ + parts.size() > most_links)
+    if (count_ + parts.size() > most_parts)
       throw Error{
           Errc::bad_argument,
           fmt::format("a scalable Bloom filter chains at most {} filters, and these are {}: "
                       "make one that expects more keys, and add them anew",
-                      most_links, count_ + parts.size())};
+                      most_parts, count_ + parts.size())};
     for (auto& part : parts) append(std::move(part));
   }
 
@@ -128,7 +128,7 @@ class ScalableFilter final : public Filter {
   }
 
  private:
-  using Links = std::span<const std::unique_ptr<Link>>;
+  using Links = std::span<const std::unique_ptr<GrowingPart>>;
 
   Links in_use() const noexcept {
     return Links{links_}.first(count_.load(std::memory_order_acquire));
@@ -143,7 +143,7 @@ class ScalableFilter final : public Filter {
   /// REQUIRES: `growing_`, or that no other thread knows this object.
   void append(Part part) {
     const auto count = count_.load(std::memory_order_relaxed);
-    links_[count] = std::make_unique<Link>(std::move(part));
+    links_[count] = std::make_unique<GrowingPart>(std::move(part));
     count_.store(count + 1, std::memory_order_release);
   }
 
@@ -165,7 +165,7 @@ class ScalableFilter final : public Filter {
 
   std::optional<Shape> next_shape() const {
     const auto links = in_use();
-    if (links.size() == most_links) return std::nullopt;
+    if (links.size() == most_parts) return std::nullopt;
     std::uint64_t capacity = 0;
     std::uint64_t bytes = 0;
     for (const auto& link : links) {
@@ -179,7 +179,7 @@ class ScalableFilter final : public Filter {
     return shape;
   }
 
-  std::array<std::unique_ptr<Link>, most_links> links_;
+  std::array<std::unique_ptr<GrowingPart>, most_parts> links_;
   std::atomic<std::size_t> count_{0};
   std::atomic<bool> may_grow_{true};
   std::mutex growing_;
@@ -195,7 +195,7 @@ std::unique_ptr<Filter> make_scalable(const BloomFilterOptions& options, std::ve
   for (const auto& [shape, memory] : parts)
     if (shape.bits == 0 || shape.hashes == 0 || shape.hashes > most_hashes || shape.capacity == 0)
       throw Error{Errc::corrupt, "a scalable Bloom filter with a link of an impossible size"};
-  if (parts.empty() || parts.size() > most_links)
+  if (parts.empty() || parts.size() > most_parts)
     throw Error{Errc::corrupt, "a scalable Bloom filter with an impossible number of links"};
   return std::make_unique<ScalableFilter>(options, std::move(parts));
 }

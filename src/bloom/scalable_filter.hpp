@@ -10,7 +10,7 @@
 
 namespace sluice::bloom {
 
-constexpr std::size_t most_links = 64;
+constexpr std::size_t most_parts = 64;
 
 /// Of the first link.
 Shape scalable_shape(const BloomFilterOptions& options);

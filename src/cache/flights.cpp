@@ -15,8 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Error closed_guard() { return Error{Errc::closed, "the cache guard has ended"}; }
-
 }  // namespace
 
 Flights::Flights(std::shared_ptr<Common> common)

@@ -8,11 +8,8 @@
 #include "base/thread.hpp"
 
 namespace sluice::cache {
-namespace {
 
 Error closed_guard() { return Error{Errc::closed, "the cache guard has ended"}; }
-
-}  // namespace
 
 Loads::Loads(Clock& clock, std::size_t most, std::size_t most_waiting)
     : most_(most), most_waiting_(most_waiting), state_(std::make_shared<State>(clock)) {}

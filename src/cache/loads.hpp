@@ -28,6 +28,9 @@ struct Loaded {
   bool began = true;                ///< false: `begin_before` had passed when its turn came
 };
 
+/// What callers of a guard that has ended are told.
+Error closed_guard();
+
 /// Threads: any.
 class Loads {
  public:

@@ -211,7 +211,7 @@ int contains(const Globals& globals, const BloomArgs& args) {
   return told > 0 ? exit_ok : exit_check_failed;
 }
 
-Json json_of(const SharedBloomInfo& info) {
+Json filter_json(const SharedBloomInfo& info) {
   Json links = Json::array();
   for (const auto& link : info.links)
     links.add(Json::object({{"bits", link.bits},
@@ -247,7 +247,7 @@ std::string text_of(const BloomArgs& args, const SharedBloomInfo& info) {
 int info(const Globals& globals, const BloomArgs& args) {
   const auto store = open_store(globals);
   const auto info = filter_of(*store, args).info().get();
-  print(globals.json, json_of(info), text_of(args, info));
+  print(globals.json, filter_json(info), text_of(args, info));
   return exit_ok;
 }
 

@@ -17,12 +17,12 @@ struct LatchArgs {
   std::string part;
 };
 
-Json json_of(bool ok, std::int64_t count) {
+Json latch_json(bool ok, std::int64_t count) {
   return Json::object({{"ok", ok}, {"count", count}, {"open", count == 0}});
 }
 
 int print_count(const Globals& globals, const LatchArgs& args, std::int64_t count) {
-  print(globals.json, json_of(true, count),
+  print(globals.json, latch_json(true, count),
         count == 0 ? fmt::format("latch '{}' is open", args.run.name)
                    : fmt::format("latch '{}' opens after {} more", args.run.name, count));
   return exit_ok;
@@ -38,7 +38,7 @@ int set(const Globals& globals, const LatchArgs& args) {
     const auto left = latch.count().get();
     complain("latch '{}' is not open, {} are still to report; set it all the same with --reset",
              args.run.name, left);
-    if (globals.json) print(json_of(false, left));
+    if (globals.json) print(latch_json(false, left));
     return exit_refused;
   }
   return print_count(globals, args, args.count);
@@ -65,7 +65,7 @@ int show(const Globals& globals, const LatchArgs& args) {
   Latch latch{*store, args.run.name};
   if (latch.state().get() != LatchState::not_set)
     return print_count(globals, args, latch.count().get());
-  print(globals.json, json_of(true, 0).add("set", false), not_set(args));
+  print(globals.json, latch_json(true, 0).add("set", false), not_set(args));
   return exit_ok;
 }
 

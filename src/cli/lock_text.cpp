@@ -83,7 +83,8 @@ std::string person(const OwnerId& owner, const HolderData& data) {
   return printable(fmt::format("{}{} (pid {}{}){}", label, data.host, data.pid, actor, id));
 }
 
-Json json_of(const OwnerId& owner, const HolderData& data, std::string_view owner_key = "owner") {
+Json actor_json(const OwnerId& owner, const HolderData& data,
+                std::string_view owner_key = "owner") {
   return Json::object({{owner_key, owner.text},
                        {"host", data.host},
                        {"pid", data.pid},
@@ -190,13 +191,13 @@ std::string holders_of(const WatchedLock& lock) {
 Json json_of(const WatchedLock& lock) {
   Json holders = Json::array();
   for (const auto& holder : lock.info.holders)
-    holders.add(json_of(holder.owner, holder.data)
+    holders.add(actor_json(holder.owner, holder.data)
                     .add("entries", holder.entries)
                     .add("exclusive", holder.exclusive)
                     .add("held_ms", holder.held.count())
                     .add("left_ms", holder.left.count()));
   Json waiters = Json::array();
-  for (const auto& waiter : lock.info.waiters) waiters.add(json_of(waiter.owner, waiter.data));
+  for (const auto& waiter : lock.info.waiters) waiters.add(actor_json(waiter.owner, waiter.data));
   Json json = Json::object({{"name", lock.name},
                             {"kind", to_string(lock.kind)},
                             {"holders", holders},
@@ -215,7 +216,8 @@ Json json_of(const LockReport& report) {
     return json;
   };
   Json actors = Json::array();
-  for (const auto& actor : graph.actors) actors.add(json_of(OwnerId{actor.id}, actor.data, "id"));
+  for (const auto& actor : graph.actors)
+    actors.add(actor_json(OwnerId{actor.id}, actor.data, "id"));
   Json children = Json::array();
   for (const auto& [parent, child] : graph.children)
     children.add(

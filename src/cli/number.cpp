@@ -67,7 +67,7 @@ std::string_view name_of(RepairOutcome outcome) {
   return "?";
 }
 
-Json json_of(const SeriesRepair& repair, bool ok, bool dry_run) {
+Json repair_json(const SeriesRepair& repair, bool ok, bool dry_run) {
   Json json =
       Json::object({{"ok", ok}, {"outcome", name_of(repair.outcome)}, {"dry_run", dry_run}});
   if (repair.outcome == RepairOutcome::no_series) return json;
@@ -146,7 +146,7 @@ int repair(const Globals& globals, const NumberArgs& args) {
   const SeriesRepair done = Series::repair(*store, args.name, how).get();
   const bool ok = done.outcome == RepairOutcome::repaired || done.outcome == RepairOutcome::sound;
   if (globals.json || ok)
-    print(globals.json, json_of(done, ok, args.dry_run), story_of(args, done));
+    print(globals.json, repair_json(done, ok, args.dry_run), story_of(args, done));
   if (!ok) complain_line(story_of(args, done));
   return ok ? exit_ok : exit_refused;
 }

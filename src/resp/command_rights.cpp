@@ -78,7 +78,7 @@ KeyUses usual(const CommandSpec& spec) noexcept {
   return {use, use};
 }
 
-const std::vector<Rights>& table() {
+const std::vector<Rights>& rights_table() {
   static const auto made = [] {
     std::vector<Rights> rights(all_commands().size());
     for (std::size_t place = 0; place < std::size(categories); ++place)
@@ -135,15 +135,15 @@ std::span<const Category> all_categories() noexcept {
 }
 
 Categories categories_of(const CommandSpec& spec) {
-  if (spec.index < table().size()) return table()[spec.index].categories;
+  if (spec.index < rights_table().size()) return rights_table()[spec.index].categories;
   return implied_by(spec.flags, false) & ~(bit_of(place_fast) | bit_of(place_slow));
 }
 
 KeyUses uses_of(const CommandSpec& spec, std::span<const std::string_view> words) {
-  if (spec.index >= table().size()) return spec.has(flag_readonly) ? usual(spec) : KeyUses{};
+  if (spec.index >= rights_table().size()) return spec.has(flag_readonly) ? usual(spec) : KeyUses{};
   if (spec.name == "set") return {use_of_set(words), KeyUse::write};
   if (spec.name == "bitfield") return {use_of_bitfield(words), KeyUse::write};
-  return table()[spec.index].uses;
+  return rights_table()[spec.index].uses;
 }
 
 }  // namespace sluice::resp

@@ -97,7 +97,7 @@ Table unpacked() noexcept {
   return table;
 }
 
-const Table& table() noexcept {
+const Table& command_table() noexcept {
   static const Table made = unpacked();
   return made;
 }
@@ -111,21 +111,21 @@ const CommandSpec* look_up(const Table& table, std::uint32_t hashed, Same same) 
 
 }  // namespace
 
-std::span<const CommandSpec> all_commands() noexcept { return table().commands; }
+std::span<const CommandSpec> all_commands() noexcept { return command_table().commands; }
 
 std::span<const FlagName> flag_names() noexcept {
   return std::span{named_flags}.first<std::size(named_flags) - own_flags>();
 }
 
 const CommandSpec* find_command(std::string_view name) noexcept {
-  const auto& known = table();
+  const auto& known = command_table();
   if (name.size() > known.longest_name) return nullptr;
   return look_up(known, hash(name),
                  [name](std::string_view candidate) { return is_word(name, candidate); });
 }
 
 const CommandSpec* find_subcommand(const CommandSpec& spec, std::string_view name) noexcept {
-  const auto& known = table();
+  const auto& known = command_table();
   if (!spec.has(flag_container) || name.size() > known.longest_name) return nullptr;
   return look_up(known, hash(name, hash("|", hash(spec.name))), [&](std::string_view candidate) {
     const auto before = spec.name.size();

@@ -27,7 +27,7 @@ void fixed(const CommandSpec& spec, std::size_t words, Positions& positions) {
             positions);
 }
 
-bool none(const CommandSpec&, Words, Positions&) { return true; }
+bool without_keys(const CommandSpec&, Words, Positions&) { return true; }
 
 bool counted(const CommandSpec& spec, Words words, Positions& positions) {
   if (spec.rule_at >= words.size()) return false;
@@ -110,8 +110,8 @@ bool behind(const CommandSpec& spec, Words words, Positions& positions) {
 }
 
 using Rule = bool (*)(const CommandSpec&, Words, Positions&);
-constexpr std::array<Rule, 7> rules{none,   counted,  streams, stored,
-                                    sorted, migrated, behind};  // by KeyRule
+constexpr std::array<Rule, 7> rules{without_keys, counted,  streams, stored,
+                                    sorted,       migrated, behind};  // by KeyRule
 
 using std::chrono::milliseconds;
 

@@ -36,7 +36,7 @@ constexpr OutcomeRow outcomes[] = {
 
 std::string text_of(WallTime instant) { return fmt::to_string(instant.time_since_epoch().count()); }
 
-constexpr char damaged = 'D';  ///< the same for a buyer whose record makes no order
+constexpr char damaged_record = 'D';  ///< the same for a buyer whose record makes no order
 
 }  // namespace
 
@@ -45,16 +45,16 @@ Admissions::Decision Admissions::decision_of(const std::string& text,
   const auto row =
       std::find_if(std::begin(outcomes), std::end(outcomes),
                    [&](const OutcomeRow& candidate) { return text.starts_with(candidate.letter); });
-  if (row == std::end(outcomes) && !text.starts_with(damaged))
+  if (row == std::end(outcomes) && !text.starts_with(damaged_record))
     throw Error{Errc::protocol, "the admission script answered '" + text + "'", Effect::unknown};
   std::optional<SaleOrder> order;
   if (text.size() > 1) order = order_of(std::string_view{text}.substr(1), purchase.buyer.value);
-  if (text.starts_with(damaged) || (text.size() > 1 && !order))
+  if (text.starts_with(damaged_record) || (text.size() > 1 && !order))
     return {.admission = {},
             .failure = Error{
                 Errc::corrupt,
                 fmt::format("sale '{}': what {} has of buyer '{}' makes no order; "
-                            "'sluice sale audit {}' names what is damaged, and "
+                            "'sluice sale audit {}' names what is damaged_record, and "
                             "'sluice sale recover {}' mends what the database knows",
                             name_, store_.describe(), shown(purchase.buyer.value), name_, name_)}};
   Admission admission{.outcome = row->outcome, .order = std::move(order)};

@@ -19,8 +19,6 @@
 namespace sluice::sale {
 namespace {
 
-constexpr std::size_t page_size = 1000;
-
 /// A file that has its name only when it is whole.
 class WholeFile {
  public:

@@ -28,7 +28,6 @@
 namespace sluice::sale {
 namespace {
 
-constexpr std::size_t page_size = 1000;
 constexpr int looks = 3;
 constexpr int looks_at_stock = 10;
 
@@ -200,7 +199,7 @@ class Auditor {
 // --- the streams ---
 
 void Auditor::walk_streams() {
-  const auto found = read_streams(store_, keys_, page_size, [&](const auto& page) {
+  const auto found = read_streams(store_, keys_, [&](const auto& page) {
     for (const auto& entry : page) {
       on_the_way_.add(entry.order);
       if (entry.order.id == cut_) last_order_ = entry.order;
@@ -301,7 +300,7 @@ void Auditor::look_up(const SaleOrder& record, const SaleOrder* row) {
 void Auditor::look_again() {
   if (not_found_.empty()) return;
   OnTheWay moved{sale_};
-  read_streams(store_, keys_, page_size, [&](const auto& page) {
+  read_streams(store_, keys_, [&](const auto& page) {
     for (const auto& entry : page) moved.add(entry.order);
   });
   moved.sort();

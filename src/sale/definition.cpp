@@ -38,13 +38,13 @@ std::optional<WallTime> instant_of(std::string_view text) {
 constexpr std::string_view defined = "defined";  // the stock: see `format`
 
 /// One row a field: its name in the hash, how it is written and read.
-struct Field {
+struct HashField {
   std::string_view name;
   std::string (*write)(const Definition&);
   void (*read)(Definition&, const std::string&);
 };
 
-constexpr Field fields[] = {
+constexpr HashField hash_fields[] = {
     {defined, [](const Definition& d) { return fmt::to_string(d.stock); },
      [](Definition& d, const std::string& text) { d.stock = integer_of(text); }},
     {"opens", [](const Definition& d) { return text_of(d.opens_at); },
@@ -140,14 +140,14 @@ void check_numbers(const SaleDefinition& sale, std::int64_t stock) {
 
 std::vector<std::pair<std::string, std::string>> fields_of(const SaleDefinition& definition) {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const auto& field : fields) all.emplace_back(field.name, field.write(definition));
+  for (const auto& field : hash_fields) all.emplace_back(field.name, field.write(definition));
   return all;
 }
 
 Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string name) {
   const SaleKeys keys{name};
   std::vector<std::string_view> words{"HMGET", keys.sale, "format", "stock"};
-  for (const auto& field : fields) words.push_back(field.name);
+  for (const auto& field : hash_fields) words.push_back(field.name);
   const Value reply = co_await store.run(Words{words});
   const auto& values = reply.as_items();
   const auto& there = values.at(0);
@@ -161,15 +161,15 @@ Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string na
                     name, store.describe(), there.is_null() ? "an older" : "another",
                     there.is_null() ? "1" : there.as_text(), format)};
   std::vector<std::pair<std::string, std::string>> all;
-  for (std::size_t i = 0; i < std::size(fields); ++i)
-    if (!values.at(2 + i).is_null()) all.emplace_back(fields[i].name, values[2 + i].as_text());
+  for (std::size_t i = 0; i < std::size(hash_fields); ++i)
+    if (!values.at(2 + i).is_null()) all.emplace_back(hash_fields[i].name, values[2 + i].as_text());
   co_return definition_of(std::move(name), all);
 }
 
 SaleDefinition definition_of(std::string name,
                              const std::vector<std::pair<std::string, std::string>>& all) {
   SaleDefinition definition{.name = std::move(name)};
-  for (const auto& field : fields) {
+  for (const auto& field : hash_fields) {
     try {
       const auto found = std::ranges::find(
           all, field.name, [](const auto& one) { return std::string_view{one.first}; });
@@ -212,7 +212,7 @@ std::string store_id(const Value& info) {
 
 std::string difference(const SaleDefinition& there, const SaleDefinition& here) {
   std::string text;
-  for (const auto& field : fields) {
+  for (const auto& field : hash_fields) {
     const auto was = field.write(there);
     const auto is = field.write(here);
     if (was != is)

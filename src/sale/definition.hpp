@@ -26,6 +26,9 @@ inline constexpr std::string_view shut_as_lost = "lost";
 /// For scripts that do the same when they run twice, as each request carries its id.
 inline constexpr CallOptions repeatable{.repeatable = true};
 
+/// How many orders are read at a time.
+inline constexpr std::size_t page_size = 1000;
+
 /// Of all sales of a store: how many were created, their names in that order (a sorted set), and
 /// the sale that gives numbers of each type (a hash).
 inline constexpr std::string_view lanes_key = "sluice:sales";

@@ -301,7 +301,6 @@ Task<bool> Records::take_out(SaleOrder order) {
 
 /// The latest of a buyer's orders without this one; n is 0 where he has no other.
 Task<SaleOrder> Records::latest_but(SaleOrder but) {
-  constexpr std::size_t page_size = 1000;
   SaleOrder latest{};
   std::string from = "requests 0";
   do {

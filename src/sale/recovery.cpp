@@ -24,7 +24,6 @@
 namespace sluice::sale {
 namespace {
 
-constexpr std::size_t page_size = 1000;
 constexpr std::size_t most_written = 256;  // in one script
 
 /// What the hash of a sale counts, of all orders that the store knows.
@@ -66,7 +65,7 @@ void Count::add(Buyer& buyer, const SaleOrder& order) {
 }
 
 /// What the store counts; 0 where it cannot be that.
-std::int64_t figure_of(const Value& text) {
+std::int64_t figure_or_zero(const Value& text) {
   const auto figure = parse_integer<std::int64_t>(text.as_text()).value_or(0);
   return figure > 0 && figure <= most_units ? figure : 0;
 }
@@ -168,9 +167,9 @@ void Recovery::close_gate(const OrderStore::Fields& kept) {
   const auto& there = reply.as_items();
   this_store_ = there.at(0).as_text();
   done_.made_again = there.at(1).as_integer() == 1;
-  store_stock_ = figure_of(there.at(2));
-  store_changes_ = figure_of(there.at(3));
-  epoch_ = figure_of(there.at(4));
+  store_stock_ = figure_or_zero(there.at(2));
+  store_changes_ = figure_or_zero(there.at(3));
+  epoch_ = figure_or_zero(there.at(4));
   is_closed_ = !there.at(5).as_text().empty();
 }
 
@@ -233,7 +232,7 @@ void Recovery::restore_orders() {
 /// Orders of the streams that the records have lost are entered there; entries of orders in whose
 /// place the database has another are removed.
 void Recovery::reconcile_streams() {
-  read_streams(store_, keys_, page_size, [&](const std::vector<StreamOrder>& entries) {
+  read_streams(store_, keys_, [&](const std::vector<StreamOrder>& entries) {
     std::vector<Wish> wishes;
     std::vector<SaleOrder> all;
     for (const auto& entry : entries) wishes.push_back({entry.order.buyer, entry.order.request});

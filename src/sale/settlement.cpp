@@ -140,9 +140,8 @@ InsertResult Settlement::insert_ended(const SaleOrder& order, OrderState state,
 
 /// An order that is not in the database must be in a stream.
 void Settlement::check_on_its_way(const SaleOrder& order) {
-  constexpr std::size_t page_size = 1000;
   bool found = false;
-  read_streams(store_, keys_, page_size, [&](const std::vector<StreamOrder>& page) {
+  read_streams(store_, keys_, [&](const std::vector<StreamOrder>& page) {
     found |= std::ranges::any_of(
         page, [&](const StreamOrder& entry) { return entry.order.id == order.id; });
   });
@@ -254,11 +253,11 @@ bool Settlement::change_stock(std::int64_t stock) {
 }
 
 void Settlement::settle() {
-  constexpr std::size_t page_size = 500;
+  constexpr std::size_t most = 500;
   std::exception_ptr lost;
   std::optional<std::int64_t> after = -1;
   while (after) {
-    const auto some = settle_some(*after, page_size);
+    const auto some = settle_some(*after, most);
     if (!lost) lost = some.lost;
     after = some.next;
   }

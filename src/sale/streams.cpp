@@ -9,8 +9,7 @@ namespace {
 
 /// Reads one stream behind `from` to its end. Returns where that was.
 template <class Visit>
-std::string read_on(Store& store, const std::string& stream, std::string from,
-                    std::size_t page_size, Visit&& visit) {
+std::string read_on(Store& store, const std::string& stream, std::string from, Visit&& visit) {
   const auto count = fmt::to_string(page_size);
   for (;;) {
     const auto page = store.run({"XRANGE", stream, from, "+", "COUNT", count}).get();
@@ -24,7 +23,7 @@ std::string read_on(Store& store, const std::string& stream, std::string from,
 
 }  // namespace
 
-StreamsRead read_streams(Store& store, const SaleKeys& keys, std::size_t page_size,
+StreamsRead read_streams(Store& store, const SaleKeys& keys,
                          const std::function<void(const std::vector<StreamOrder>&)>& visit) {
   constexpr std::size_t most_places = 100;
   StreamsRead read;
@@ -48,9 +47,9 @@ StreamsRead read_streams(Store& store, const SaleKeys& keys, std::size_t page_si
   };
   // A letter that is revived meanwhile was seen among the dead, an entry that is buried meanwhile
   // is seen there now.
-  const auto dead_end = read_on(store, keys.dead, "-", page_size, take(true));
-  read_on(store, keys.orders, "-", page_size, take(false));
-  read_on(store, keys.dead, dead_end, page_size, take(true));
+  const auto dead_end = read_on(store, keys.dead, "-", take(true));
+  read_on(store, keys.orders, "-", take(false));
+  read_on(store, keys.dead, dead_end, take(true));
   return read;
 }
 

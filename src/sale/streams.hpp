@@ -24,7 +24,7 @@ struct StreamsRead {
 
 /// Calls `visit` with pages of orders. An order that stands in a stream all the while, also when it
 /// is buried or revived meanwhile, is in one of them, or in two.
-StreamsRead read_streams(Store& store, const SaleKeys& keys, std::size_t page_size,
+StreamsRead read_streams(Store& store, const SaleKeys& keys,
                          const std::function<void(const std::vector<StreamOrder>&)>& visit);
 
 }  // namespace sluice::sale

@@ -23,6 +23,7 @@
 #include "sluice/shared_mutex.hpp"
 #include "sluice/store.hpp"
 #include "sluice/when_all.hpp"
+#include "support/comes_true.hpp"
 #include "support/foreign.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
@@ -31,6 +32,7 @@ namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
+using test::comes_true;
 using test::Foreign;
 
 class LifetimesContract : public test::StoreContract {
@@ -78,16 +80,6 @@ int in_child(Body body) {
   int status = -1;
   ::waitpid(child, &status, 0);
   return status;
-}
-
-template <class Condition>
-bool comes_true(Condition condition) {
-  const auto until = std::chrono::steady_clock::now() + 20s;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
 }
 
 /// Until each of `holds` brief ones has been renewed.

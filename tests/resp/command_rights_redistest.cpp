@@ -56,7 +56,7 @@ KeyUse use_of(const Names& flags) {
   return use;
 }
 
-Names flags_of(const Value& specification) {
+Names flags_of_keys(const Value& specification) {
   constexpr std::size_t notes = 2;  // before the flags, where there are some
   const auto& items = specification.as_items();
   const std::size_t at = items.at(0).as_text() == "flags" ? 1 : 1 + notes;
@@ -73,7 +73,7 @@ TEST_F(CommandRightsOfRedis, KeysAreUsedAsCommandSays) {
     if (entry == told.end()) continue;
     std::vector<KeyUse> theirs;
     for (const auto& specification : entry->second.as_items().at(specifications).as_items()) {
-      const auto flags = flags_of(specification);
+      const auto flags = flags_of_keys(specification);
       if (!flags.contains("not_key") && !flags.contains("variable_flags"))
         theirs.push_back(use_of(flags));
     }

@@ -10,7 +10,8 @@ using Request = std::vector<std::string>;
 
 /// Feeds a connection's bytes in pieces and drops what is done, as a server does. A refusal is the
 /// last request.
-std::vector<Request> parse(std::string_view bytes, std::size_t step, RequestLimits limits = {}) {
+std::vector<Request> requests_in(std::string_view bytes, std::size_t step,
+                                 RequestLimits limits = {}) {
   RequestParser parser{limits};
   std::vector<Request> requests;
   std::string buffer;
@@ -30,34 +31,35 @@ std::vector<Request> parse(std::string_view bytes, std::size_t step, RequestLimi
   return requests;
 }
 
-std::vector<Request> parse(std::string_view bytes, RequestLimits limits = {}) {
-  return parse(bytes, bytes.size(), limits);
+std::vector<Request> requests_in(std::string_view bytes, RequestLimits limits = {}) {
+  return requests_in(bytes, bytes.size(), limits);
 }
 
-std::string refusal(std::string_view bytes, RequestLimits limits = {}) {
-  const auto requests = parse(bytes, limits);
+std::string refused_request(std::string_view bytes, RequestLimits limits = {}) {
+  const auto requests = requests_in(bytes, limits);
   return requests.empty() ? "nothing" : requests.back().at(0);
 }
 
 TEST(RequestParser, ReadsArraysAndLines) {
-  EXPECT_EQ(parse("*2\r\n$3\r\nGET\r\n$3\r\na\r\n\r\nPING\r\nset k \"a b\"\n*1\r\n$0\r\n\r\n"),
-            (std::vector<Request>{{"GET", "a\r\n"}, {"PING"}, {"set", "k", "a b"}, {""}}));
+  EXPECT_EQ(
+      requests_in("*2\r\n$3\r\nGET\r\n$3\r\na\r\n\r\nPING\r\nset k \"a b\"\n*1\r\n$0\r\n\r\n"),
+      (std::vector<Request>{{"GET", "a\r\n"}, {"PING"}, {"set", "k", "a b"}, {""}}));
 }
 
 TEST(RequestParser, EmptyRequestsHaveNoWords) {
-  EXPECT_EQ(parse("\r\n*0\r\n*-1\r\n\n  \r\n"), (std::vector<Request>{{}, {}, {}, {}, {}}));
+  EXPECT_EQ(requests_in("\r\n*0\r\n*-1\r\n\n  \r\n"), (std::vector<Request>{{}, {}, {}, {}, {}}));
 }
 
-constexpr std::string_view mixed =
+constexpr std::string_view mixed_requests =
     "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$12\r\n\r\n*1\r\n$4\r\nPI\r\n\r\nset 'a b' "
     "\"\\x00\"\r\n*0\r\n*1\r\n$4\r\nPING\r\n";
 
 TEST(RequestParser, GivesTheSameInPiecesOfAnySize) {
-  const auto whole = parse(mixed);
+  const auto whole = requests_in(mixed_requests);
   ASSERT_EQ(whole.size(), 5U);
   EXPECT_EQ(whole[0][2], "\r\n*1\r\n$4\r\nPI");
-  for (std::size_t step = 1; step < mixed.size(); ++step)
-    EXPECT_EQ(parse(mixed, step), whole) << step;
+  for (std::size_t step = 1; step < mixed_requests.size(); ++step)
+    EXPECT_EQ(requests_in(mixed_requests, step), whole) << step;
 }
 
 TEST(RequestParser, CopiesNothing) {
@@ -90,23 +92,26 @@ TEST(RequestParser, RefusesInRedisWords) {
       {"*1\r\n$1\r\nabc", "Protocol error: expected a line end after a bulk string"},
       {"get 'a\r\n", "Protocol error: unbalanced quotes in request"},
   };
-  for (const auto& [bytes, reason] : rows) EXPECT_EQ(refusal(bytes), reason) << bytes;
+  for (const auto& [bytes, reason] : rows) EXPECT_EQ(refused_request(bytes), reason) << bytes;
 }
 
 TEST(RequestParser, HoldsTheLimitsOfLines) {
   const std::string long_line(65'537, '1');
-  EXPECT_EQ(refusal(long_line), "Protocol error: too big inline request");
-  EXPECT_EQ(refusal(long_line + "\r\n"), "Protocol error: too big inline request");
-  EXPECT_EQ(refusal("*" + long_line), "Protocol error: too big mbulk count string");
-  EXPECT_EQ(refusal("*1\r\n$" + long_line), "Protocol error: too big bulk count string");
-  EXPECT_EQ(parse(long_line.substr(2) + "\r\n"), (std::vector<Request>{{long_line.substr(2)}}));
+  EXPECT_EQ(refused_request(long_line), "Protocol error: too big inline request");
+  EXPECT_EQ(refused_request(long_line + "\r\n"), "Protocol error: too big inline request");
+  EXPECT_EQ(refused_request("*" + long_line), "Protocol error: too big mbulk count string");
+  EXPECT_EQ(refused_request("*1\r\n$" + long_line), "Protocol error: too big bulk count string");
+  EXPECT_EQ(requests_in(long_line.substr(2) + "\r\n"),
+            (std::vector<Request>{{long_line.substr(2)}}));
 }
 
 TEST(RequestParser, AStrangerMayAskLittle) {
   const RequestLimits stranger{.authenticated = false};
-  EXPECT_EQ(refusal("*11\r\n", stranger), "Protocol error: unauthenticated multibulk length");
-  EXPECT_EQ(refusal("*1\r\n$16385\r\n", stranger), "Protocol error: unauthenticated bulk length");
-  EXPECT_EQ(parse("*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n", stranger),
+  EXPECT_EQ(refused_request("*11\r\n", stranger),
+            "Protocol error: unauthenticated multibulk length");
+  EXPECT_EQ(refused_request("*1\r\n$16385\r\n", stranger),
+            "Protocol error: unauthenticated bulk length");
+  EXPECT_EQ(requests_in("*2\r\n$4\r\nAUTH\r\n$1\r\np\r\n", stranger),
             (std::vector<Request>{{"AUTH", "p"}}));
   RequestParser parser{stranger};
   parser.set_authenticated(true);
@@ -114,11 +119,11 @@ TEST(RequestParser, AStrangerMayAskLittle) {
 }
 
 TEST(RequestParser, HoldsTheOtherLimits) {
-  EXPECT_EQ(refusal("*4\r\n", {.words = 3}), "Protocol error: invalid multibulk length");
-  EXPECT_EQ(refusal("a b c d\r\n", {.words = 3}),
+  EXPECT_EQ(refused_request("*4\r\n", {.words = 3}), "Protocol error: invalid multibulk length");
+  EXPECT_EQ(refused_request("a b c d\r\n", {.words = 3}),
             "Protocol error: too many words in inline request");
-  EXPECT_EQ(refusal("*1\r\n$6\r\n", {.bulk = 5}), "Protocol error: invalid bulk length");
-  EXPECT_EQ(refusal("*2\r\n$5\r\nhello\r\n$5\r\n", {.whole = 20}),
+  EXPECT_EQ(refused_request("*1\r\n$6\r\n", {.bulk = 5}), "Protocol error: invalid bulk length");
+  EXPECT_EQ(refused_request("*2\r\n$5\r\nhello\r\n$5\r\n", {.whole = 20}),
             "Protocol error: too big request");
 }
 

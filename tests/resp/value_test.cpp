@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-std::string refusal(auto&& read) {
+std::string refused_value(auto&& read) {
   try {
     read();
     return "nothing refused";
@@ -29,10 +29,11 @@ TEST(Value, ReadsIntegersFromTextToo) {
   EXPECT_EQ(Value::bulk_string("9223372036854775807").as_integer(),
             std::numeric_limits<std::int64_t>::max());
   for (const char* text : {"", "1 ", "x", "9223372036854775808", "1.0"})
-    EXPECT_NE(
-        refusal([&] { (void)Value::bulk_string(text).as_integer(); }).find("expected an integer"),
-        std::string::npos);
-  EXPECT_EQ(refusal([] { (void)Value::error("7").as_integer(); }),
+    EXPECT_NE(refused_value([&] {
+                (void)Value::bulk_string(text).as_integer();
+              }).find("expected an integer"),
+              std::string::npos);
+  EXPECT_EQ(refused_value([] { (void)Value::error("7").as_integer(); }),
             "expected an integer in a reply, found error (error) 7");
 }
 
@@ -40,20 +41,21 @@ TEST(Value, ReadsNumbersFromIntegersAndText) {
   EXPECT_EQ(Value::number(1.5).as_number(), 1.5);
   EXPECT_EQ(Value::integer(2).as_number(), 2.0);
   EXPECT_EQ(Value::bulk_string("-inf").as_number(), -std::numeric_limits<double>::infinity());
-  EXPECT_NE(refusal([] { (void)Value{}.as_number(); }).find("found null (nil)"), std::string::npos);
+  EXPECT_NE(refused_value([] { (void)Value{}.as_number(); }).find("found null (nil)"),
+            std::string::npos);
 }
 
 TEST(Value, ReadsBooleansOfBothProtocols) {
   EXPECT_TRUE(Value::boolean(true).as_boolean());
   EXPECT_TRUE(Value::integer(1).as_boolean());
   EXPECT_FALSE(Value::integer(0).as_boolean());
-  EXPECT_NE(refusal([] { (void)Value::bulk_string("1").as_boolean(); }), "nothing refused");
+  EXPECT_NE(refused_value([] { (void)Value::bulk_string("1").as_boolean(); }), "nothing refused");
 }
 
 TEST(Value, SaysWhatItFoundInstead) {
-  EXPECT_EQ(refusal([] { (void)Value::integer(1).as_text(); }),
+  EXPECT_EQ(refused_value([] { (void)Value::integer(1).as_text(); }),
             "expected text in a reply, found integer (integer) 1");
-  EXPECT_EQ(refusal([] { (void)Value::simple_string("OK").as_items(); }),
+  EXPECT_EQ(refused_value([] { (void)Value::simple_string("OK").as_items(); }),
             "expected an array in a reply, found simple string OK");
 }
 
@@ -90,7 +92,7 @@ TEST(Value, E12_DeepOnesAreCopiedComparedShownAndEnded) {
   copy = Value{copy.as_items()[0]};
   copy = copy.as_items()[1];
   EXPECT_EQ(copy, Value::integer(1));
-  EXPECT_LT(refusal([&] { (void)deep.as_integer(); }).size(), 2000U);
+  EXPECT_LT(refused_value([&] { (void)deep.as_integer(); }).size(), 2000U);
 }
 
 TEST(Value, MayBeAssignedAPartOfItself) {

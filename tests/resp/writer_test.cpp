@@ -45,16 +45,16 @@ std::string written(int protocol, Write write) {
   return out;
 }
 
-struct Row {
+struct WriterRow {
   const char* name;
   void (*write)(ReplyWriter&);
   std::string resp2;
   std::string resp3;
 };
 
-void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+void PrintTo(const WriterRow& row, std::ostream* out) { *out << row.name; }
 
-class ReplyForm : public testing::TestWithParam<Row> {};
+class ReplyForm : public testing::TestWithParam<WriterRow> {};
 
 TEST_P(ReplyForm, IsThatOfRedis) {
   EXPECT_EQ(written(2, GetParam().write), GetParam().resp2);
@@ -62,7 +62,7 @@ TEST_P(ReplyForm, IsThatOfRedis) {
 }
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-const Row rows[] = {
+const WriterRow writer_rows[] = {
     {"null", [](ReplyWriter& w) { w.null(); }, "$-1\r\n", "_\r\n"},
     {"null_array", [](ReplyWriter& w) { w.null_array(); }, "*-1\r\n", "_\r\n"},
     {"integer", [](ReplyWriter& w) { w.integer(std::numeric_limits<std::int64_t>::min()); },
@@ -85,7 +85,7 @@ const Row rows[] = {
     {"push", [](ReplyWriter& w) { w.push(3); }, "*3\r\n", ">3\r\n"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Forms, ReplyForm, testing::ValuesIn(rows),
+INSTANTIATE_TEST_SUITE_P(Forms, ReplyForm, testing::ValuesIn(writer_rows),
                          [](const auto& row) { return std::string{row.param.name}; });
 
 TEST(ReplyWriter, WritesATree) {

@@ -691,7 +691,7 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
         for (const auto& order : page.earlier) known.insert(order.id);
         from = page.next;
       } while (!from.empty());
-      sale::read_streams(*store_, sale::SaleKeys{"s"}, 1000, [&](const auto& page) {
+      sale::read_streams(*store_, sale::SaleKeys{"s"}, [&](const auto& page) {
         for (const auto& entry : page) known.insert(entry.order.id);
       });
       std::erase_if(told, [&](const auto& one) { return !known.contains(one.second.id); });

@@ -81,13 +81,13 @@ Match any_reply() {
   return [](const Passing& passing) { return passing.kind == Kind::reply; };
 }
 
-Match request(std::string_view command) {
+Match request_of(std::string_view command) {
   return [command = std::string{command}](const Passing& passing) {
     return passing.kind == Kind::request && same_command(passing.words.at(0), command);
   };
 }
 
-Match request(const Script& script) {
+Match request_of(const Script& script) {
   return [&script](const Passing& passing) {
     return passing.kind == Kind::request && runs(passing.words, script);
   };

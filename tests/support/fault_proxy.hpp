@@ -39,8 +39,8 @@ Match any_request();
 Match any_reply();
 /// By the name of the command, in any case; by EVALSHA or EVAL of the script. A server that does
 /// not know a script yet is asked twice; its NOSCRIPT is not a reply to the script.
-Match request(std::string_view command);
-Match request(const Script& script);
+Match request_of(std::string_view command);
+Match request_of(const Script& script);
 Match reply_to(std::string_view command);
 Match reply_to(const Script& script);
 /// Published on `channel`, whether heard by SUBSCRIBE or by PSUBSCRIBE.

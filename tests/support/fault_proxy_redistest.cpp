@@ -83,7 +83,7 @@ TEST_F(Proxy, CutLosesTheReplyAndNotTheEffect) {
 }
 
 TEST_F(Proxy, CutLosesTheRequest) {
-  proxy_.on(request("INCR"), {.fault = LineFault::cut, .bytes = 7});
+  proxy_.on(request_of("INCR"), {.fault = LineFault::cut, .bytes = 7});
   auto c = client();
   EXPECT_THROW(c.command({"INCR", "k"}), std::system_error);
   EXPECT_TRUE(value_of("k").is_null());
@@ -151,7 +151,7 @@ TEST_F(Proxy, HeldMessageDelaysWhatIsBehindIt) {
 }
 
 TEST_F(Proxy, RequestArrivesTwice) {
-  proxy_.on(request("INCR"), {.fault = LineFault::twice});
+  proxy_.on(request_of("INCR"), {.fault = LineFault::twice});
   auto c = client();
   EXPECT_EQ(c.command({"INCR", "k"}), Value::integer(2)) << "the reply to the second";
   EXPECT_EQ(c.command({"INCR", "k"}), Value::integer(3));
@@ -168,7 +168,7 @@ TEST_F(Proxy, MessageArrivesTwice) {
 }
 
 TEST_F(Proxy, StrandedRequestArrivesAfterTheNewerConnection) {
-  proxy_.on(request("SET"), {.fault = LineFault::strand});
+  proxy_.on(request_of("SET"), {.fault = LineFault::strand});
   auto old = client();
   EXPECT_THROW(old.command({"SET", "k", "old"}), std::system_error);
   auto newer = client();
@@ -179,7 +179,7 @@ TEST_F(Proxy, StrandedRequestArrivesAfterTheNewerConnection) {
 }
 
 TEST_F(Proxy, HeldRequestOfAClientThatLeavesArrivesLate) {
-  const auto rule = proxy_.on(request("SET"), {.fault = LineFault::hold});
+  const auto rule = proxy_.on(request_of("SET"), {.fault = LineFault::hold});
   {
     auto c = client();
     send(c, {"SET", "k", "v"});
@@ -220,7 +220,7 @@ TEST_F(Proxy, CutsEverybody) {
 TEST_F(Proxy, KnowsScriptsAndConnections) {
   const Script& script = scripts::redisson_semaphore_release;
   proxy_.on(on_connection(1, reply_to(script)), {.fault = LineFault::cut});
-  const auto counted = proxy_.on(request(script), {.times = Deed::always});
+  const auto counted = proxy_.on(request_of(script), {.times = Deed::always});
   auto first = client();
   EXPECT_TRUE(first.command({"EVALSHA", script.sha1, "2", "k", "c", "1"}).is_error());
   EXPECT_EQ(first.command({"EVAL", script.text, "2", "k", "c", "1"}), Value::integer(1));

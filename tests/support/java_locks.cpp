@@ -19,7 +19,7 @@
 namespace sluice::test {
 namespace {
 
-std::string text_of(std::chrono::milliseconds time) { return std::to_string(time.count()); }
+std::string java_text(std::chrono::milliseconds time) { return std::to_string(time.count()); }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ std::string JavaPeer::Lock::channel() const {
 }
 
 Value JavaPeer::Lock::acquire(Milliseconds lease) const {
-  return run(scripts::redisson_lock_acquire, {name_}, {text_of(lease), peer_.owner()});
+  return run(scripts::redisson_lock_acquire, {name_}, {java_text(lease), peer_.owner()});
 }
 
 bool JavaPeer::Lock::acquire_within(Milliseconds patience) const {
@@ -39,14 +39,14 @@ bool JavaPeer::Lock::acquire_within(Milliseconds patience) const {
 
 Value JavaPeer::Lock::renew() const {
   return run(scripts::redisson_lock_renew, {name_},
-             {text_of(JavaPeer::default_lease), peer_.owner()})
+             {java_text(JavaPeer::default_lease), peer_.owner()})
       .as_items()
       .at(0);
 }
 
 Value JavaPeer::Lock::release_with(const std::string& latch) const {
   return run(scripts::redisson_lock_release, {name_, channel(), latch},
-             {peer_.owner(), text_of(JavaPeer::default_lease), text_of(latch_ttl)});
+             {peer_.owner(), java_text(JavaPeer::default_lease), java_text(latch_ttl)});
 }
 
 Value JavaPeer::Lock::release() const {
@@ -74,7 +74,7 @@ std::string JavaPeer::FencedLock::counter() const {
 
 std::optional<std::uint64_t> JavaPeer::FencedLock::acquire(Milliseconds lease) const {
   const Value reply =
-      run(scripts::redisson_fenced_acquire, {name_, counter()}, {text_of(lease), peer_.owner()});
+      run(scripts::redisson_fenced_acquire, {name_, counter()}, {java_text(lease), peer_.owner()});
   const auto token = reply.as_items().at(1).as_integer();
   if (token < 0) return std::nullopt;
   return static_cast<std::uint64_t>(token);
@@ -94,9 +94,9 @@ std::string JavaPeer::FairLock::deadlines() const {
 }
 
 Value JavaPeer::FairLock::ask(std::string_view how, Milliseconds lease) const {
-  return run(
-      scripts::redisson_fair_acquire, {name_, queue(), deadlines()},
-      {text_of(lease), peer_.owner(), text_of(fair_wait), text_of(peer_.now()), std::string{how}});
+  return run(scripts::redisson_fair_acquire, {name_, queue(), deadlines()},
+             {java_text(lease), peer_.owner(), java_text(fair_wait), java_text(peer_.now()),
+              std::string{how}});
 }
 
 Value JavaPeer::FairLock::acquire(Milliseconds lease) const { return ask("queue", lease); }
@@ -110,20 +110,20 @@ bool JavaPeer::FairLock::acquire_within(Milliseconds patience) const {
 
 Value JavaPeer::FairLock::give_up() const {
   return run(scripts::redisson_fair_give_up, {queue(), deadlines()},
-             {peer_.owner(), text_of(fair_wait)});
+             {peer_.owner(), java_text(fair_wait)});
 }
 
 Value JavaPeer::FairLock::release() const {
   return with_latch([this](const std::string& latch) {
     return run(scripts::redisson_fair_release, {name_, queue(), deadlines(), channels(), latch},
-               {peer_.owner(), text_of(JavaPeer::default_lease), text_of(latch_ttl),
-                text_of(peer_.now())});
+               {peer_.owner(), java_text(JavaPeer::default_lease), java_text(latch_ttl),
+                java_text(peer_.now())});
   });
 }
 
 Value JavaPeer::FairLock::force() const {
   return run(scripts::redisson_fair_force, {name_, queue(), deadlines(), channels()},
-             {text_of(peer_.now())});
+             {java_text(peer_.now())});
 }
 
 // RReadWriteLock
@@ -136,7 +136,8 @@ std::string JavaPeer::ReadLock::hold_keys() const {
 }
 
 Value JavaPeer::ReadLock::acquire(Milliseconds lease) const {
-  return run(scripts::redisson_read_acquire, {name_, hold_keys()}, {text_of(lease), peer_.owner()});
+  return run(scripts::redisson_read_acquire, {name_, hold_keys()},
+             {java_text(lease), peer_.owner()});
 }
 
 bool JavaPeer::ReadLock::acquire_within(Milliseconds patience) const {
@@ -145,7 +146,7 @@ bool JavaPeer::ReadLock::acquire_within(Milliseconds patience) const {
 
 Value JavaPeer::ReadLock::renew() const {
   return run(scripts::redisson_read_renew, {name_, hold_keys()},
-             {text_of(JavaPeer::default_lease), peer_.owner()});
+             {java_text(JavaPeer::default_lease), peer_.owner()});
 }
 
 Value JavaPeer::ReadLock::release() const {
@@ -153,7 +154,7 @@ Value JavaPeer::ReadLock::release() const {
   prefix.pop_back();  // the colon
   return with_latch([&](const std::string& latch) {
     return run(scripts::redisson_read_release, {name_, channel(), latch, prefix},
-               {peer_.owner(), text_of(latch_ttl)});
+               {peer_.owner(), java_text(latch_ttl)});
   });
 }
 
@@ -173,7 +174,7 @@ std::string JavaPeer::WriteLock::channel() const {
 }
 
 Value JavaPeer::WriteLock::acquire(Milliseconds lease) const {
-  return run(scripts::redisson_write_acquire, {name_}, {text_of(lease), owner()});
+  return run(scripts::redisson_write_acquire, {name_}, {java_text(lease), owner()});
 }
 
 bool JavaPeer::WriteLock::acquire_within(Milliseconds patience) const {
@@ -181,7 +182,7 @@ bool JavaPeer::WriteLock::acquire_within(Milliseconds patience) const {
 }
 
 Value JavaPeer::WriteLock::renew() const {
-  return run(scripts::redisson_lock_renew, {name_}, {text_of(JavaPeer::default_lease), owner()})
+  return run(scripts::redisson_lock_renew, {name_}, {java_text(JavaPeer::default_lease), owner()})
       .as_items()
       .at(0);
 }
@@ -189,7 +190,7 @@ Value JavaPeer::WriteLock::renew() const {
 Value JavaPeer::WriteLock::release() const {
   return with_latch([this](const std::string& latch) {
     return run(scripts::redisson_write_release, {name_, channel(), latch},
-               {owner(), text_of(JavaPeer::default_lease), text_of(latch_ttl)});
+               {owner(), java_text(JavaPeer::default_lease), java_text(latch_ttl)});
   });
 }
 

@@ -11,7 +11,7 @@ constexpr std::size_t word_bytes = 8;
 std::size_t words_of(const Link& link) noexcept { return (link.bits + 63) / 64; }
 
 /// Redis counts bits from the highest of the first byte.
-std::uint64_t mask_of(std::uint64_t index) noexcept {
+std::uint64_t bit_at(std::uint64_t index) noexcept {
   return std::uint64_t{1} << (index / 8 % 8 * 8 + 7 - index % 8);
 }
 
@@ -32,7 +32,7 @@ std::uint64_t FilterBits::bytes_of(const Definition& definition) noexcept {
 bool FilterBits::contains(const KeyHash& key) const noexcept {
   return std::ranges::any_of(parts_ | std::views::reverse, [&key](const Part& part) {
     return each_index(key, part.modulus, part.hashes, [&part](std::uint64_t index) {
-      return (part.bits[index / 64].load(std::memory_order_relaxed) & mask_of(index)) != 0;
+      return (part.bits[index / 64].load(std::memory_order_relaxed) & bit_at(index)) != 0;
     });
   });
 }
@@ -40,7 +40,7 @@ bool FilterBits::contains(const KeyHash& key) const noexcept {
 void FilterBits::add(const KeyHash& key) noexcept {
   const Part& part = parts_.back();
   each_index(key, part.modulus, part.hashes, [&part](std::uint64_t index) {
-    part.bits[index / 64].fetch_or(mask_of(index), std::memory_order_relaxed);
+    part.bits[index / 64].fetch_or(bit_at(index), std::memory_order_relaxed);
     return true;
   });
 }

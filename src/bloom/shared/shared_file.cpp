@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<char, 8> magic{'S', 'L', 'U', 'I', 'C', 'E', 'S', 'B'};
 constexpr std::uint64_t format = 1;
 constexpr std::uint64_t most_chain_bytes = 64 * 100;
-constexpr std::uint64_t piece_bytes = 1 << 20;
+constexpr std::uint64_t file_piece = 1 << 20;
 constexpr std::chrono::milliseconds load_lease = std::chrono::minutes{10};
 
 struct Head {
@@ -89,7 +89,7 @@ class LinkWriter {
 
  private:
   void go_to(std::size_t link) {
-    static const std::string zeroes(piece_bytes, '\0');
+    static const std::string zeroes(file_piece, '\0');
     for (; link_ < link; ++link_, written_ = 0)
       for (auto left = bytes_of_link(links_[link_]) - written_; left > 0;) {
         const auto now = std::min<std::uint64_t>(left, zeroes.size());
@@ -153,14 +153,14 @@ class Reader {
 
   /// Empty: all is read.
   std::string_view next(std::uint64_t most) {
-    piece_.resize(std::min({most, piece_bytes, file_.bytes() - offset_}));
+    piece_.resize(std::min({most, file_piece, file_.bytes() - offset_}));
     file_.read(offset_, std::as_writable_bytes(std::span{piece_}));
     sum_.add(bytes_of_text(piece_));
     offset_ += piece_.size();
     return piece_;
   }
   void check(const Head& head) {
-    while (!next(piece_bytes).empty()) {
+    while (!next(file_piece).empty()) {
     }
     if (sum_.value() != head.checksum)
       throw damaged(file_.path(), "its checksum is wrong: bytes were changed");
@@ -180,7 +180,7 @@ std::uint64_t count_newest(const SavedFile& file, const Contents& contents) {
   std::uint64_t offset = file.bytes() - tail_bytes - left;
   std::uint64_t set = 0;
   for (std::vector<std::byte> piece; left > 0; left -= piece.size()) {
-    piece.resize(std::min(left, piece_bytes));
+    piece.resize(std::min(left, file_piece));
     file.read(offset, piece);
     offset += piece.size();
     for (const std::byte byte : piece)

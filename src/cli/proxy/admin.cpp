@@ -18,10 +18,10 @@ namespace {
 using proxy::process::AdminCommand;
 
 /// `is_json`: its text is JSON already.
-Json json_of(const Value& value, bool is_json) {
+Json reply_json(const Value& value, bool is_json) {
   if (value.is_aggregate()) {
     auto list = Json::array();
-    for (const auto& item : value.as_items()) list.add(json_of(item, false));
+    for (const auto& item : value.as_items()) list.add(reply_json(item, false));
     return list;
   }
   if (value.type() == Value::Type::integer) return value.as_integer();
@@ -43,7 +43,7 @@ std::string plain(const Value& value) {
 
 void print(const Value& reply, bool as_json, bool is_json) {
   if (as_json) {
-    const auto result = Json::object({{"ok", true}, {"result", json_of(reply, is_json)}});
+    const auto result = Json::object({{"ok", true}, {"result", reply_json(reply, is_json)}});
     put("{}\n", result.text());
   } else if (reply.is_aggregate()) {
     for (const auto& row : reply.as_items()) put("{}\n", plain(row));

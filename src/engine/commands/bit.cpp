@@ -325,14 +325,15 @@ void bitfield(Context& context, Words words, Reply& reply) {
   for (const auto& step : steps) perform(context, step, text, reply);
 }
 
-constexpr CommandRow rows[] = {
-    {"bitcount", bitcount}, {"bitfield", bitfield<true>}, {"bitfield_ro", bitfield<false>},
-    {"bitop", bitop},       {"bitpos", bitpos},           {"getbit", getbit},
-    {"setbit", setbit},
-};
-
 }  // namespace
 
-CommandRows bit_commands() noexcept { return rows; }
+CommandRows bit_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"bitcount", bitcount}, {"bitfield", bitfield<true>}, {"bitfield_ro", bitfield<false>},
+      {"bitop", bitop},       {"bitpos", bitpos},           {"getbit", getbit},
+      {"setbit", setbit},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

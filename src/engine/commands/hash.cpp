@@ -93,27 +93,28 @@ void hincrbyfloat(Context& context, Words words, Reply& reply) {
   reply.bulk(result);
 }
 
-constexpr CommandRow rows[] = {
-    {"hdel", on<Hash, remove_elements>},
-    {"hexists", on<Hash, hexists>},
-    {"hget", on<Hash, hget>},
-    {"hgetall", on<Hash, hgetall>},
-    {"hincrby", hincrby},
-    {"hincrbyfloat", hincrbyfloat},
-    {"hkeys", on<Hash, all_of<&Hash::Field::name>>},
-    {"hlen", on<Hash, reply_size>},
-    {"hmget", on<Hash, hmget>},
-    {"hmset", hmset},
-    {"hrandfield", random_elements<Hash>},
-    {"hscan", scan_elements<Hash>},
-    {"hset", hset},
-    {"hsetnx", on<Hash, hsetnx>},
-    {"hstrlen", on<Hash, hstrlen>},
-    {"hvals", on<Hash, all_of<&Hash::Field::value>>},
-};
-
 }  // namespace
 
-CommandRows hash_commands() noexcept { return rows; }
+CommandRows hash_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"hdel", on<Hash, remove_elements>},
+      {"hexists", on<Hash, hexists>},
+      {"hget", on<Hash, hget>},
+      {"hgetall", on<Hash, hgetall>},
+      {"hincrby", hincrby},
+      {"hincrbyfloat", hincrbyfloat},
+      {"hkeys", on<Hash, all_of<&Hash::Field::name>>},
+      {"hlen", on<Hash, reply_size>},
+      {"hmget", on<Hash, hmget>},
+      {"hmset", hmset},
+      {"hrandfield", random_elements<Hash>},
+      {"hscan", scan_elements<Hash>},
+      {"hset", hset},
+      {"hsetnx", on<Hash, hsetnx>},
+      {"hstrlen", on<Hash, hstrlen>},
+      {"hvals", on<Hash, all_of<&Hash::Field::value>>},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

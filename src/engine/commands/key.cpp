@@ -234,37 +234,38 @@ void randomkey(Context& context, Words, Reply& reply) {
 
 void dbsize(Context& context, Words, Reply& reply) { reply.count(context.keys().size()); }
 
-constexpr CommandRow rows[] = {
-    {"copy", copy},
-    {"dbsize", dbsize},
-    {"del", del},
-    {"exists", exists},
-    {"expire", expire<true, true>},
-    {"expireat", expire<true, false>},
-    {"expiretime", expiry_of<true, false>},
-    {"keys", keys_matching},
-    {"move", move},
-    {"object|encoding", object_encoding},
-    {"object|freq", object_freq},
-    {"object|idletime", object_number<0>},
-    {"object|refcount", object_number<1>},
-    {"persist", persist},
-    {"pexpire", expire<false, true>},
-    {"pexpireat", expire<false, false>},
-    {"pexpiretime", expiry_of<false, false>},
-    {"pttl", expiry_of<false, true>},
-    {"randomkey", randomkey},
-    {"rename", rename},
-    {"renamenx", renamenx},
-    {"scan", scan},
-    {"touch", exists},
-    {"ttl", expiry_of<true, true>},
-    {"type", type},
-    {"unlink", del},
-};
-
 }  // namespace
 
-CommandRows key_commands() noexcept { return rows; }
+CommandRows key_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"copy", copy},
+      {"dbsize", dbsize},
+      {"del", del},
+      {"exists", exists},
+      {"expire", expire<true, true>},
+      {"expireat", expire<true, false>},
+      {"expiretime", expiry_of<true, false>},
+      {"keys", keys_matching},
+      {"move", move},
+      {"object|encoding", object_encoding},
+      {"object|freq", object_freq},
+      {"object|idletime", object_number<0>},
+      {"object|refcount", object_number<1>},
+      {"persist", persist},
+      {"pexpire", expire<false, true>},
+      {"pexpireat", expire<false, false>},
+      {"pexpiretime", expiry_of<false, false>},
+      {"pttl", expiry_of<false, true>},
+      {"randomkey", randomkey},
+      {"rename", rename},
+      {"renamenx", renamenx},
+      {"scan", scan},
+      {"touch", exists},
+      {"ttl", expiry_of<true, true>},
+      {"type", type},
+      {"unlink", del},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

@@ -241,33 +241,34 @@ bool pop_several(Context& context, const PopKeys& pop, Reply& reply) {
   });
 }
 
-constexpr CommandRow rows[] = {
-    {"blmove", blmove},
-    {"blmpop", pop_several_or_wait<pop_several>},
-    {"blpop", blocking_pop<End::left>},
-    {"brpop", blocking_pop<End::right>},
-    {"brpoplpush", brpoplpush},
-    {"lindex", on<List, lindex>},
-    {"linsert", linsert},
-    {"llen", on<List, reply_size>},
-    {"lmove", lmove},
-    {"lmpop", pop_at_once<pop_several>},
-    {"lpop", pop<End::left>},
-    {"lpos", lpos},
-    {"lpush", on<List, push<End::left, false>>},
-    {"lpushx", on<List, push<End::left, true>>},
-    {"lrange", lrange},
-    {"lrem", lrem},
-    {"lset", on<List, lset>},
-    {"ltrim", ltrim},
-    {"rpop", pop<End::right>},
-    {"rpoplpush", rpoplpush},
-    {"rpush", on<List, push<End::right, false>>},
-    {"rpushx", on<List, push<End::right, true>>},
-};
-
 }  // namespace
 
-CommandRows list_commands() noexcept { return rows; }
+CommandRows list_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"blmove", blmove},
+      {"blmpop", pop_several_or_wait<pop_several>},
+      {"blpop", blocking_pop<End::left>},
+      {"brpop", blocking_pop<End::right>},
+      {"brpoplpush", brpoplpush},
+      {"lindex", on<List, lindex>},
+      {"linsert", linsert},
+      {"llen", on<List, reply_size>},
+      {"lmove", lmove},
+      {"lmpop", pop_at_once<pop_several>},
+      {"lpop", pop<End::left>},
+      {"lpos", lpos},
+      {"lpush", on<List, push<End::left, false>>},
+      {"lpushx", on<List, push<End::left, true>>},
+      {"lrange", lrange},
+      {"lrem", lrem},
+      {"lset", on<List, lset>},
+      {"ltrim", ltrim},
+      {"rpop", pop<End::right>},
+      {"rpoplpush", rpoplpush},
+      {"rpush", on<List, push<End::right, false>>},
+      {"rpushx", on<List, push<End::right, true>>},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

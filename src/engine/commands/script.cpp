@@ -59,20 +59,21 @@ void script_debug(Context&, Words words, Reply& reply) {
   reply.error("ERR Use SCRIPT DEBUG YES/SYNC/NO");
 }
 
-constexpr CommandRow rows[] = {
-    {"eval", eval<&ScriptRunner::eval, false>},
-    {"eval_ro", eval<&ScriptRunner::eval, true>},
-    {"evalsha", eval<&ScriptRunner::evalsha, false>},
-    {"evalsha_ro", eval<&ScriptRunner::evalsha, true>},
-    {"script|debug", script_debug},
-    {"script|exists", script_exists},
-    {"script|flush", script_flush},
-    {"script|kill", script_kill},
-    {"script|load", script_load},
-};
-
 }  // namespace
 
-CommandRows script_commands() noexcept { return rows; }
+CommandRows script_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"eval", eval<&ScriptRunner::eval, false>},
+      {"eval_ro", eval<&ScriptRunner::eval, true>},
+      {"evalsha", eval<&ScriptRunner::evalsha, false>},
+      {"evalsha_ro", eval<&ScriptRunner::evalsha, true>},
+      {"script|debug", script_debug},
+      {"script|exists", script_exists},
+      {"script|flush", script_flush},
+      {"script|kill", script_kill},
+      {"script|load", script_load},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

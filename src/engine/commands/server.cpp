@@ -317,34 +317,35 @@ void command_docs(Context& context, Words words, Reply& reply) {
   document(engine, specs, reply);
 }
 
-constexpr CommandRow rows[] = {
-    {"bgrewriteaof", bgrewriteaof},
-    {"command", command_info},
-    {"command|count", command_count},
-    {"command|docs", command_docs},
-    {"command|getkeys", command_getkeys},
-    {"command|info", command_info},
-    {"command|list", command_list},
-    {"config|get", config_get},
-    {"config|resetstat", config_resetstat},
-    {"config|set", config_set},
-    {"echo", echo},
-    {"flushall", flushall},
-    {"flushdb", flushdb},
-    {"info", info},
-    {"ping", ping},
-    {"publish", publish},
-    {"pubsub|channels", pubsub_channels},
-    {"pubsub|numsub", pubsub_numsub},
-    {"role", role},
-    {"select", select},
-    {"swapdb", swapdb},
-    {"time", time},
-    {"wait", wait},
-};
-
 }  // namespace
 
-CommandRows server_commands() noexcept { return rows; }
+CommandRows server_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"bgrewriteaof", bgrewriteaof},
+      {"command", command_info},
+      {"command|count", command_count},
+      {"command|docs", command_docs},
+      {"command|getkeys", command_getkeys},
+      {"command|info", command_info},
+      {"command|list", command_list},
+      {"config|get", config_get},
+      {"config|resetstat", config_resetstat},
+      {"config|set", config_set},
+      {"echo", echo},
+      {"flushall", flushall},
+      {"flushdb", flushdb},
+      {"info", info},
+      {"ping", ping},
+      {"publish", publish},
+      {"pubsub|channels", pubsub_channels},
+      {"pubsub|numsub", pubsub_numsub},
+      {"role", role},
+      {"select", select},
+      {"swapdb", swapdb},
+      {"time", time},
+      {"wait", wait},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

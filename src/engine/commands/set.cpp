@@ -163,28 +163,29 @@ void sintercard(Context& context, Words words, Reply& reply) {
   reply.integer(found);
 }
 
-constexpr CommandRow rows[] = {
-    {"sadd", on<Set, sadd>},
-    {"scard", on<Set, reply_size>},
-    {"sdiff", tell<difference>},
-    {"sdiffstore", store<difference>},
-    {"sinter", tell<intersection>},
-    {"sintercard", sintercard},
-    {"sinterstore", store<intersection>},
-    {"sismember", on<Set, sismember>},
-    {"smembers", on<Set, smembers>},
-    {"smismember", on<Set, smismember>},
-    {"smove", smove},
-    {"spop", spop},
-    {"srandmember", srandmember},
-    {"srem", on<Set, remove_elements>},
-    {"sscan", scan_elements<Set>},
-    {"sunion", tell<union_of>},
-    {"sunionstore", store<union_of>},
-};
-
 }  // namespace
 
-CommandRows set_commands() noexcept { return rows; }
+CommandRows set_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"sadd", on<Set, sadd>},
+      {"scard", on<Set, reply_size>},
+      {"sdiff", tell<difference>},
+      {"sdiffstore", store<difference>},
+      {"sinter", tell<intersection>},
+      {"sintercard", sintercard},
+      {"sinterstore", store<intersection>},
+      {"sismember", on<Set, sismember>},
+      {"smembers", on<Set, smembers>},
+      {"smismember", on<Set, smismember>},
+      {"smove", smove},
+      {"spop", spop},
+      {"srandmember", srandmember},
+      {"srem", on<Set, remove_elements>},
+      {"sscan", scan_elements<Set>},
+      {"sunion", tell<union_of>},
+      {"sunionstore", store<union_of>},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

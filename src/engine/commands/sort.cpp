@@ -168,10 +168,11 @@ void sort(Context& context, Words words, Reply& reply) {
   for (const auto& value : values) value ? reply.bulk(*value) : reply.null();
 }
 
-constexpr CommandRow rows[] = {{"sort", sort<true>}, {"sort_ro", sort<false>}};
-
 }  // namespace
 
-CommandRows sort_commands() noexcept { return rows; }
+CommandRows sort_commands() noexcept {
+  static constexpr CommandRow rows[] = {{"sort", sort<true>}, {"sort_ro", sort<false>}};
+  return rows;
+}
 
 }  // namespace sluice::engine

@@ -183,27 +183,28 @@ bool pop_several(Context& context, const PopKeys& pop, Reply& reply) {
   });
 }
 
-constexpr CommandRow rows[] = {
-    {"bzmpop", pop_several_or_wait<pop_several>},
-    {"bzpopmax", blocking_pop<Extreme::max>},
-    {"bzpopmin", blocking_pop<Extreme::min>},
-    {"zadd", zadd},
-    {"zcard", on<SortedSet, reply_size>},
-    {"zincrby", zincrby},
-    {"zmpop", pop_at_once<pop_several>},
-    {"zmscore", on<SortedSet, zmscore>},
-    {"zpopmax", pop<Extreme::max>},
-    {"zpopmin", pop<Extreme::min>},
-    {"zrandmember", random_elements<SortedSet>},
-    {"zrank", rank<false>},
-    {"zrem", on<SortedSet, remove_elements>},
-    {"zrevrank", rank<true>},
-    {"zscan", scan_elements<SortedSet>},
-    {"zscore", on<SortedSet, zscore>},
-};
-
 }  // namespace
 
-CommandRows sorted_set_commands() noexcept { return rows; }
+CommandRows sorted_set_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"bzmpop", pop_several_or_wait<pop_several>},
+      {"bzpopmax", blocking_pop<Extreme::max>},
+      {"bzpopmin", blocking_pop<Extreme::min>},
+      {"zadd", zadd},
+      {"zcard", on<SortedSet, reply_size>},
+      {"zincrby", zincrby},
+      {"zmpop", pop_at_once<pop_several>},
+      {"zmscore", on<SortedSet, zmscore>},
+      {"zpopmax", pop<Extreme::max>},
+      {"zpopmin", pop<Extreme::min>},
+      {"zrandmember", random_elements<SortedSet>},
+      {"zrank", rank<false>},
+      {"zrem", on<SortedSet, remove_elements>},
+      {"zrevrank", rank<true>},
+      {"zscan", scan_elements<SortedSet>},
+      {"zscore", on<SortedSet, zscore>},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

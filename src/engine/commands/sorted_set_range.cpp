@@ -218,23 +218,24 @@ void remove_range(Context& context, Words words, Reply& reply) {
   reply.count(part.size());
 }
 
-constexpr CommandRow rows[] = {
-    {"zcount", count<By::score>},
-    {"zlexcount", count<By::lex>},
-    {"zrange", zrange},
-    {"zrangebylex", zrange_by<By::lex, false>},
-    {"zrangebyscore", zrange_by<By::score, false>},
-    {"zrangestore", zrangestore},
-    {"zremrangebylex", remove_range<By::lex>},
-    {"zremrangebyrank", remove_range<By::rank>},
-    {"zremrangebyscore", remove_range<By::score>},
-    {"zrevrange", zrange_by<By::rank, true>},
-    {"zrevrangebylex", zrange_by<By::lex, true>},
-    {"zrevrangebyscore", zrange_by<By::score, true>},
-};
-
 }  // namespace
 
-CommandRows sorted_set_range_commands() noexcept { return rows; }
+CommandRows sorted_set_range_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"zcount", count<By::score>},
+      {"zlexcount", count<By::lex>},
+      {"zrange", zrange},
+      {"zrangebylex", zrange_by<By::lex, false>},
+      {"zrangebyscore", zrange_by<By::score, false>},
+      {"zrangestore", zrangestore},
+      {"zremrangebylex", remove_range<By::lex>},
+      {"zremrangebyrank", remove_range<By::rank>},
+      {"zremrangebyscore", remove_range<By::score>},
+      {"zrevrange", zrange_by<By::rank, true>},
+      {"zrevrangebylex", zrange_by<By::lex, true>},
+      {"zrevrangebyscore", zrange_by<By::score, true>},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

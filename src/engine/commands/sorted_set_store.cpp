@@ -170,18 +170,19 @@ void zintercard(Context& context, Words words, Reply& reply) {
   reply.count(result.size());
 }
 
-constexpr CommandRow rows[] = {
-    {"zdiff", tell<differences>},
-    {"zdiffstore", store<difference_stores>},
-    {"zinter", tell<intersections>},
-    {"zintercard", zintercard},
-    {"zinterstore", store<intersection_stores>},
-    {"zunion", tell<unions>},
-    {"zunionstore", store<union_stores>},
-};
-
 }  // namespace
 
-CommandRows sorted_set_store_commands() noexcept { return rows; }
+CommandRows sorted_set_store_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"zdiff", tell<differences>},
+      {"zdiffstore", store<difference_stores>},
+      {"zinter", tell<intersections>},
+      {"zintercard", zintercard},
+      {"zinterstore", store<intersection_stores>},
+      {"zunion", tell<unions>},
+      {"zunionstore", store<union_stores>},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

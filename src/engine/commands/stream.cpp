@@ -202,18 +202,19 @@ void xsetid(Context& context, Words words, Reply& reply) {
   reply.ok();
 }
 
-constexpr CommandRow rows[] = {
-    {"xadd", xadd},
-    {"xdel", xdel},
-    {"xlen", on<Stream, reply_size>},
-    {"xrange", xrange<false>},
-    {"xrevrange", xrange<true>},
-    {"xsetid", xsetid},
-    {"xtrim", xtrim},
-};
-
 }  // namespace
 
-CommandRows stream_commands() noexcept { return rows; }
+CommandRows stream_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"xadd", xadd},
+      {"xdel", xdel},
+      {"xlen", on<Stream, reply_size>},
+      {"xrange", xrange<false>},
+      {"xrevrange", xrange<true>},
+      {"xsetid", xsetid},
+      {"xtrim", xtrim},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

@@ -308,11 +308,12 @@ void xautoclaim(Context& context, Words words, Reply& reply) {
   for (const auto id : deleted) reply_id(reply, id);
 }
 
-constexpr CommandRow rows[] = {
-    {"xautoclaim", xautoclaim}, {"xclaim", xclaim}, {"xpending", xpending}};
-
 }  // namespace
 
-CommandRows stream_claim_commands() noexcept { return rows; }
+CommandRows stream_claim_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"xautoclaim", xautoclaim}, {"xclaim", xclaim}, {"xpending", xpending}};
+  return rows;
+}
 
 }  // namespace sluice::engine

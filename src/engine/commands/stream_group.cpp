@@ -253,20 +253,21 @@ void xinfo_consumers(Context& context, Words words, Reply& reply) {
   }
 }
 
-constexpr CommandRow rows[] = {
-    {"xack", xack},
-    {"xgroup|create", xgroup_create},
-    {"xgroup|createconsumer", xgroup_createconsumer},
-    {"xgroup|delconsumer", xgroup_delconsumer},
-    {"xgroup|destroy", xgroup_destroy},
-    {"xgroup|setid", xgroup_setid},
-    {"xinfo|consumers", xinfo_consumers},
-    {"xinfo|groups", xinfo_groups},
-    {"xinfo|stream", xinfo_stream},
-};
-
 }  // namespace
 
-CommandRows stream_group_commands() noexcept { return rows; }
+CommandRows stream_group_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"xack", xack},
+      {"xgroup|create", xgroup_create},
+      {"xgroup|createconsumer", xgroup_createconsumer},
+      {"xgroup|delconsumer", xgroup_delconsumer},
+      {"xgroup|destroy", xgroup_destroy},
+      {"xgroup|setid", xgroup_setid},
+      {"xinfo|consumers", xinfo_consumers},
+      {"xinfo|groups", xinfo_groups},
+      {"xinfo|stream", xinfo_stream},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

@@ -248,10 +248,11 @@ void xread(Context& context, Words words, Reply& reply) {
   }
 }
 
-constexpr CommandRow rows[] = {{"xread", xread}, {"xreadgroup", xread}};
-
 }  // namespace
 
-CommandRows stream_read_commands() noexcept { return rows; }
+CommandRows stream_read_commands() noexcept {
+  static constexpr CommandRow rows[] = {{"xread", xread}, {"xreadgroup", xread}};
+  return rows;
+}
 
 }  // namespace sluice::engine

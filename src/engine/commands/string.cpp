@@ -232,32 +232,33 @@ void msetnx(Context& context, Words words, Reply& reply) {
   reply.integer(1);
 }
 
-constexpr CommandRow rows[] = {
-    {"append", on<std::string, append>},
-    {"decr", decr},
-    {"decrby", decrby},
-    {"get", on<std::string, get>},
-    {"getdel", on<std::string, getdel>},
-    {"getex", getex},
-    {"getrange", getrange},
-    {"getset", on<std::string, getset>},
-    {"incr", incr},
-    {"incrby", incrby},
-    {"incrbyfloat", on<std::string, incrbyfloat>},
-    {"mget", mget},
-    {"mset", mset},
-    {"msetnx", msetnx},
-    {"psetex", set_with_time<false>},
-    {"set", set},
-    {"setex", set_with_time<true>},
-    {"setnx", setnx},
-    {"setrange", setrange},
-    {"strlen", on<std::string, reply_size>},
-    {"substr", getrange},
-};
-
 }  // namespace
 
-CommandRows string_commands() noexcept { return rows; }
+CommandRows string_commands() noexcept {
+  static constexpr CommandRow rows[] = {
+      {"append", on<std::string, append>},
+      {"decr", decr},
+      {"decrby", decrby},
+      {"get", on<std::string, get>},
+      {"getdel", on<std::string, getdel>},
+      {"getex", getex},
+      {"getrange", getrange},
+      {"getset", on<std::string, getset>},
+      {"incr", incr},
+      {"incrby", incrby},
+      {"incrbyfloat", on<std::string, incrbyfloat>},
+      {"mget", mget},
+      {"mset", mset},
+      {"msetnx", msetnx},
+      {"psetex", set_with_time<false>},
+      {"set", set},
+      {"setex", set_with_time<true>},
+      {"setnx", setnx},
+      {"setrange", setrange},
+      {"strlen", on<std::string, reply_size>},
+      {"substr", getrange},
+  };
+  return rows;
+}
 
 }  // namespace sluice::engine

@@ -51,7 +51,7 @@ void append_timestamp(std::string& out, std::int64_t second) {
 std::optional<std::int64_t> timestamp_of(std::string_view comment) noexcept {
   if (!comment.starts_with(timestamp_mark) || !comment.ends_with("\r\n")) return std::nullopt;
   comment.remove_prefix(timestamp_mark.size());
-  return parse_integer<std::int64_t>(comment.substr(0, comment.size() - 2));
+  return sluice::parse_integer<std::int64_t>(comment.substr(0, comment.size() - 2));
 }
 
 bool may_become_timestamp(std::string_view bytes) noexcept {

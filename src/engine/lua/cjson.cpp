@@ -251,7 +251,7 @@ int make(lua_State* lua) {
 
 constexpr int max_depth = 1000;  // the coder is recursive: what a thread's stack surely holds
 
-constexpr luaL_Reg functions[] = {
+constexpr luaL_Reg cjson_functions[] = {
     {"encode", encode},
     {"decode", cjson_decode},
     {"encode_sparse_array", encode_sparse_array},
@@ -270,7 +270,7 @@ CjsonConfig* push_cjson_library(lua_State* lua) {
   lua_newtable(lua);
   // Trivially destroyed, so it needs no __gc.
   auto* config = new (lua_newuserdata(lua, sizeof(CjsonConfig))) CjsonConfig;
-  for (const auto& function : functions) {
+  for (const auto& function : cjson_functions) {
     lua_pushvalue(lua, -1);
     lua_pushcclosure(lua, function.func, 1);
     lua_setfield(lua, -3, function.name);

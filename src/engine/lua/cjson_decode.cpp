@@ -164,7 +164,7 @@ class Lexer {
 
   bool hex4(const char* digits, std::uint32_t& code) const noexcept {
     if (end_ - digits < 4) return false;
-    const auto read = parse_integer<std::uint32_t>({digits, 4}, 16);
+    const auto read = sluice::parse_integer<std::uint32_t>({digits, 4}, 16);
     code = read.value_or(0);
     return read.has_value();
   }

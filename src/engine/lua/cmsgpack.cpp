@@ -268,7 +268,7 @@ int unpack_limit(lua_State* lua) {
   return unpack_from(lua, limit, static_cast<int>(luaL_optinteger(lua, 3, 0)));
 }
 
-constexpr luaL_Reg functions[] = {
+constexpr luaL_Reg cmsgpack_functions[] = {
     {"pack", pack},
     {"unpack", unpack},
     {"unpack_one", unpack_one},
@@ -280,7 +280,7 @@ constexpr luaL_Reg functions[] = {
 
 void push_cmsgpack_library(lua_State* lua) {
   lua_newtable(lua);
-  add_functions(lua, functions);
+  add_functions(lua, cmsgpack_functions);
   set_text(lua, "_NAME", "cmsgpack");
   set_text(lua, "_VERSION", "lua-cmsgpack 0.4.0");
   set_text(lua, "_DESCRIPTION", "MessagePack C implementation for Lua");

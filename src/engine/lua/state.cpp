@@ -17,7 +17,7 @@ enum StackSlot { slot_handler = 1, slot_globals, slot_keys, slot_args, slots = s
 
 // A table of at most so many words is filled again for the next script, and at most so often:
 // fields that a script adds and removes leave empty places, which every search passes.
-constexpr std::size_t few_words = 32;
+constexpr std::size_t few_given = 32;
 constexpr unsigned most_fills = 1000;
 constexpr std::size_t bytes_a_step = 64;
 
@@ -201,7 +201,7 @@ void LuaState::give(LuaScript& script, Words keys, Words args) {
 /// Nothing that a script did to its KEYS and ARGV may reach the next one: a table is used again
 /// only if it then holds the new words and nothing else.
 void LuaState::give(Given& given, Words words) {
-  if (words.size() > few_words || given.size > few_words || ++given.fills > most_fills)
+  if (words.size() > few_given || given.size > few_given || ++given.fills > most_fills)
     return give_new(given, words);
   fill(given, words);
   if (!holds_only(given.slot, words.size())) give_new(given, words);

@@ -150,7 +150,7 @@ int for_each_index(lua_State* lua) {
   return 0;
 }
 
-constexpr luaL_Reg functions[] = {
+constexpr luaL_Reg table_functions[] = {
     {"concat", concat}, {"foreach", for_each}, {"foreachi", for_each_index},
     {"insert", insert}, {"remove", remove},    {nullptr, nullptr},
 };
@@ -158,7 +158,7 @@ constexpr luaL_Reg functions[] = {
 }  // namespace
 
 void replace_table_functions(lua_State* lua) {
-  add_functions(lua, functions);
+  add_functions(lua, table_functions);
   lua_getfield(lua, -1, "sort");
   lua_pushcclosure(lua, sort, 1);
   lua_setfield(lua, -2, "sort");

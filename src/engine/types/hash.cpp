@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "engine/types/text.hpp"
+
 namespace sluice::engine {
 namespace {
 
-// Redis's defaults hash-max-listpack-entries and -value.
+// Redis's default hash-max-listpack-entries.
 constexpr std::size_t few_fields = 128;
-constexpr std::size_t short_text = 64;
 
 }  // namespace
 
@@ -66,7 +67,8 @@ struct Hash::Inverse {
 
 bool Hash::set(std::string_view name, std::string_view value, Undo* undo) {
   if (undo) undo->expect(2);
-  if (!table_ && (name.size() > short_text || value.size() > short_text)) become_table(undo);
+  if (!table_ && (name.size() > longest_small_text || value.size() > longest_small_text))
+    become_table(undo);
   const auto replace = [&](std::string& old) {
     if (undo)
       undo->keep(std::exchange(old, std::string{value}));

@@ -5,10 +5,9 @@
 namespace sluice::engine {
 namespace {
 
-// Redis's defaults set-max-intset-entries, set-max-listpack-entries and -value.
+// Redis's defaults set-max-intset-entries, and set-max-listpack-entries.
 constexpr std::size_t few_numbers = 512;
 constexpr std::size_t few_members = 128;
-constexpr std::size_t short_text = 64;
 
 }  // namespace
 
@@ -86,7 +85,8 @@ bool Set::add(std::string_view member, Undo* undo) {
     leave_numbers(member, undo);
   }
   if (!table_ && contains(member)) return false;
-  if (!table_ && (few_.size() >= few_members || member.size() > short_text)) become_table(undo);
+  if (!table_ && (few_.size() >= few_members || member.size() > longest_small_text))
+    become_table(undo);
   if (!table_) {
     few_.emplace_back(member);
     if (undo) undo->add(Inverse::add_few, this);
@@ -149,7 +149,7 @@ void Set::keep_shape(Undo* undo) {
 void Set::leave_numbers(std::string_view coming, Undo* undo) {
   if (!numbers_.empty()) keep_shape(undo);
   const auto numbers = std::exchange(numbers_, {});
-  if (numbers.size() >= few_members || coming.size() > short_text) become_table(undo);
+  if (numbers.size() >= few_members || coming.size() > longest_small_text) become_table(undo);
   for (const auto number : numbers) {
     const IntegerText text{number};
     if (table_)

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/types/text.hpp"
+
 namespace sluice::engine {
 namespace {
 
-// Redis's defaults zset-max-listpack-entries and -value.
+// Redis's default zset-max-listpack-entries.
 constexpr std::size_t few_members = 128;
-constexpr std::size_t short_text = 64;
 
 }  // namespace
 
@@ -95,7 +96,7 @@ bool SortedSet::set(std::string_view member, double score, Undo* undo) {
     insert_few(moved, score, undo);
     return false;
   }
-  if (few_.size() >= few_members || member.size() > short_text) {
+  if (few_.size() >= few_members || member.size() > longest_small_text) {
     become_many(undo);
     insert_many(member, score, undo);
   } else {

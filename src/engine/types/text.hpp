@@ -26,6 +26,10 @@ std::optional<long double> parse_long_double(std::string_view text);
 /// 17 digits after the point, trailing zeros cut: what INCRBYFLOAT stores.
 std::string text_of(long double value);
 
+/// Redis's defaults hash-max-listpack-value, set-max-listpack-value and zset-max-listpack-value:
+/// with longer texts few elements are kept as many are.
+inline constexpr std::size_t longest_small_text = 64;
+
 /// A short text without an allocation.
 template <std::size_t longest>
 class ShortText {

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::string_view last_shown = "999";  // index of a ticket
+constexpr std::string_view last_ticket_shown = "999";  // index of a ticket
 
 Error upgrade_refused(const std::string& name) {
   return Error{Errc::bad_argument,
@@ -48,7 +48,7 @@ LockInfo::Holder holder_of(const Value::Items& parts, milliseconds now) {
 }
 
 /// "kind request claim inbox owner holder"
-LockInfo::Waiter waiter_of(std::string_view ticket) {
+LockInfo::Waiter shared_waiter_of(std::string_view ticket) {
   for (int word = 0; word < 4; ++word) take_word(ticket);
   const auto owner = take_word(ticket);
   return {.owner = {std::string{owner}}, .data = holder_data(ticket)};
@@ -155,7 +155,7 @@ void SharedAccess::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) con
 Task<LockInfo> SharedAccess::info() {
   auto asked =
       store().run(scripts::lock_shared_info, {key(), names_.token, names_.writers, names_.readers},
-                  {names_.hold_keys, last_shown}, {.repeatable = true});
+                  {names_.hold_keys, last_ticket_shown}, {.repeatable = true});
   const Value reply = co_await asked;
   const auto& parts = reply.as_items();
   const milliseconds now{parts.at(0).as_integer()};
@@ -166,7 +166,7 @@ Task<LockInfo> SharedAccess::info() {
     info.holders.push_back(holder_of(holder.as_items(), now));
   for (const std::size_t queue : {3, 4})
     for (const Value& ticket : parts.at(queue).as_items())
-      info.waiters.push_back(waiter_of(ticket.as_text()));
+      info.waiters.push_back(shared_waiter_of(ticket.as_text()));
   co_return info;
 }
 

@@ -13,7 +13,7 @@ namespace sluice::lock {
 namespace {
 
 /// How soon a wait that has become the first of its queue looks.
-constexpr std::chrono::milliseconds beat{500};
+constexpr std::chrono::milliseconds look_every{500};
 /// A tick that comes so late says that this process stood still.
 constexpr std::chrono::milliseconds longest_beat{1500};
 
@@ -188,7 +188,7 @@ void Inbox::forget_parent() {
 void Inbox::set_timer() {
   ticking_ = true;
   last_tick_ = clock_.steady();
-  timer_ = clock_.after(beat, [weak = weak_from_this()] {
+  timer_ = clock_.after(look_every, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->tick();
   });
 }

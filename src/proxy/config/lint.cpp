@@ -33,7 +33,7 @@ Finding about(const PoolSettings& pool, const ServerSettings& server, Severity s
   return finding;
 }
 
-bool is_random(const PoolSettings& pool) { return pool.distribution == Distribution::random; }
+bool draws_servers(const PoolSettings& pool) { return pool.distribution == Distribution::random; }
 
 bool weights_differ(const PoolSettings& pool) {
   return std::ranges::adjacent_find(pool.servers, std::ranges::not_equal_to{},
@@ -48,7 +48,7 @@ bool is_open_to_all(const Listen& listen) {
 /// Compares the share of keys of each server with the share of its weight.
 void uneven_shares(const PoolSettings& pool, Findings& findings) {
   constexpr double far_from_promised = 1.5;
-  if (is_random(pool) || pool.servers.size() < 2) return;
+  if (draws_servers(pool) || pool.servers.size() < 2) return;
   const auto shares = shares_of(make_homes(pool), pool.servers.size());
   double weights = 0;
   for (const auto& server : pool.servers) weights += server.weight;
@@ -206,7 +206,7 @@ struct PlainRule {
   std::string_view name, what, why, remedy;
 };
 constexpr PlainRule plain_rules[] = {
-    {[](const PoolSettings& pool) { return is_random(pool) && weights_differ(pool); },
+    {[](const PoolSettings& pool) { return draws_servers(pool) && weights_differ(pool); },
      Severity::warning, "ignored-weights", "weights differ, and the distribution is random",
      "random ignores weights: every server gets as much.",
      "Make them all 1, or use ketama or modula."},

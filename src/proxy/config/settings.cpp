@@ -382,7 +382,7 @@ struct ServerList : Structure {
   }
 };
 
-struct Words : Structure {
+struct WordList : Structure {
   static constexpr std::string_view name = "list of words";
   static void read(const Node& node, const SettingRow&, std::vector<std::string>& value) {
     value.clear();

@@ -11,7 +11,7 @@ namespace {
 using enum MemcachedKind;
 
 // The frequent ones first: the table is searched from its beginning.
-constexpr MemcachedCommand rows[] = {
+constexpr MemcachedCommand command_rows[] = {
 #define COMMAND(name, kind, least, most, key_at, silent_from) \
   {name, kind, least, most, key_at, silent_from},
 #include "proxy/memcached/commands.def"
@@ -99,11 +99,11 @@ bool ends_right(const MemcachedCommand& command, Words line) noexcept {
 
 }  // namespace
 
-std::span<const MemcachedCommand> memcached_commands() noexcept { return rows; }
+std::span<const MemcachedCommand> memcached_commands() noexcept { return command_rows; }
 
 const MemcachedCommand* find_memcached_command(std::string_view name) noexcept {
-  const auto* const row = std::ranges::find(rows, name, &MemcachedCommand::name);
-  return row == std::end(rows) ? nullptr : row;
+  const auto* const row = std::ranges::find(command_rows, name, &MemcachedCommand::name);
+  return row == std::end(command_rows) ? nullptr : row;
 }
 
 std::string_view fault_of(const MemcachedCommand& command, Words line) noexcept {

@@ -17,7 +17,6 @@ namespace {
 
 using enum MemcachedKind;
 
-constexpr std::size_t first_argument[] = {1};
 /// A meta command may send its key in base64 (flag b); the ring goes by the bytes behind it. RFC
 /// 4648 with its padding, as memcached reads it. False: `text` is not what these bytes encode to.
 bool decode_base64(std::string_view text, std::string& bytes) {

@@ -9,7 +9,7 @@
 namespace sluice::proxy {
 namespace {
 
-constexpr std::size_t line_end = 2;
+constexpr std::size_t line_end_size = 2;
 constexpr std::size_t longest_get_line = std::size_t{1} << 20;
 constexpr char binary_request = '\x80';
 
@@ -33,11 +33,11 @@ enum class Line : std::uint8_t {
   error,  ///< the reply, also in the place of END
 };
 
-struct Row {
+struct LineRow {
   std::string_view word;
   Line line;
 };
-constexpr Row rows[] = {
+constexpr LineRow line_rows[] = {
     {"END", Line::end},
     {"VALUE", Line::value},
     {"STORED", Line::whole},
@@ -68,8 +68,8 @@ constexpr Row rows[] = {
 /// Empty: no line of memcached.
 std::optional<Line> kind_of(std::string_view line) noexcept {
   const auto word = line.substr(0, line.find(' '));
-  const auto* const row = std::ranges::find(rows, word, &Row::word);
-  if (row != std::end(rows)) return row->line;
+  const auto* const row = std::ranges::find(line_rows, word, &LineRow::word);
+  if (row != std::end(line_rows)) return row->line;
   if (is_digits(word)) return Line::whole;  // of incr and decr, blanks behind it
   return std::nullopt;
 }
@@ -126,18 +126,18 @@ RequestReader::State MemcachedRequestReader::begin_data(const MemcachedCommand& 
                                                         : std::string_view{"ERROR\r\n"};
   if (!fault.empty()) return refuse(fault);
   data_ = memcached_data_size(command, words_);
-  if (line_ + *data_ + line_end > limits_.whole)
+  if (line_ + *data_ + line_end_size > limits_.whole)
     return refuse("SERVER_ERROR object too large for cache\r\n");
   return read_data(buffer);
 }
 
 RequestReader::State MemcachedRequestReader::read_data(std::string_view buffer) {
   const auto end = line_ + *data_;
-  if (buffer.size() < end + line_end) return wait_for(end + line_end - buffer.size());
-  if (buffer.substr(end, line_end) != "\r\n") return refuse("CLIENT_ERROR bad data chunk\r\n");
+  if (buffer.size() < end + line_end_size) return wait_for(end + line_end_size - buffer.size());
+  if (buffer.substr(end, line_end_size) != "\r\n") return refuse("CLIENT_ERROR bad data chunk\r\n");
   split(buffer.substr(0, line_));  // again: the buffer may have moved
   words_.push_back(buffer.substr(line_, *data_));
-  size_ = end + line_end;
+  size_ = end + line_end_size;
   return state_ = State::complete;
 }
 
@@ -224,16 +224,16 @@ ReplyReader::State MemcachedReplyReader::read(std::string_view buffer) {
     if (found == std::string_view::npos) return wait_for(1, buffer.size());
     const auto line = buffer.substr(at_, end + 1 - at_);
     if (!line.ends_with("\r\n")) return state_ = State::bad;
-    const auto text = line.substr(0, line.size() - line_end);
+    const auto text = line.substr(0, line.size() - line_end_size);
     const auto kind = kind_of(text);
     if (!kind || !fits(block_, *kind)) return state_ = State::bad;
     auto next = end + 1;
     if (*kind == Line::value || *kind == Line::one_value) {
       const auto size = value_size(text);
       if (!size) return state_ = State::bad;
-      next += *size + line_end;
+      next += *size + line_end_size;
       if (next > buffer.size()) return wait_for(next - buffer.size(), buffer.size());
-      if (buffer.substr(next - line_end, line_end) != "\r\n") return state_ = State::bad;
+      if (buffer.substr(next - line_end_size, line_end_size) != "\r\n") return state_ = State::bad;
     }
     at_ = next;
     too_long_ = at_ > size_limit_;

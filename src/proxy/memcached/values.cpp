@@ -38,7 +38,7 @@ bool place_values(std::span<std::string_view> by_key, Words words, const Plan& p
   return rest == end_line;
 }
 
-bool is_error(const FragmentReply& fragment) noexcept {
+bool has_failed(const FragmentReply& fragment) noexcept {
   return fragment.failed || is_memcached_error(fragment.reply);
 }
 
@@ -46,7 +46,7 @@ void merge_values(std::string& out, Words words, const Plan& plan,
                   std::span<const FragmentReply> replies, bool close_up) {
   std::vector<std::string_view> by_key(plan.keys.size());
   for (const auto& fragment : replies) {
-    if (is_error(fragment)) continue;
+    if (has_failed(fragment)) continue;
     if (!place_values(by_key, words, plan, fragment, close_up)) {
       out += "SERVER_ERROR the servers' replies do not fit the keys\r\n";
       return;
@@ -96,8 +96,8 @@ bool is_memcached_error(std::string_view reply) noexcept {
 void append_merged_replies(std::string& out, Words words, const Plan& plan,
                            std::span<const FragmentReply> replies, MergeStyle style) {
   const bool may_miss = style == MergeStyle::partial && plan.merge == Merge::by_key;
-  const auto error = std::ranges::find_if(replies, is_error);
-  if (error != replies.end() && (!may_miss || std::ranges::all_of(replies, is_error)))
+  const auto error = std::ranges::find_if(replies, has_failed);
+  if (error != replies.end() && (!may_miss || std::ranges::all_of(replies, has_failed)))
     out += error->reply;
   else if (plan.merge == Merge::by_key)
     merge_values(out, words, plan, replies, style == MergeStyle::twemproxy);

@@ -22,18 +22,19 @@ AdminClient::AdminClient(const std::string& address, std::chrono::milliseconds p
   } catch (const Error&) {  // no address, or no such host: it says so itself
     throw;
   } catch (const std::system_error& refused) {
-    fail(refused.code().message(), Effect::none);
+    fail(refused.code().message(), sluice::Effect::none);
   }
   wait_for(POLLOUT);
-  if (const int error = socket_.connect_error()) fail(std::strerror(error), Effect::none);
+  if (const int error = socket_.connect_error()) fail(std::strerror(error), sluice::Effect::none);
 }
 
-void AdminClient::fail(std::string_view why, Effect effect) const {
-  throw Error{Errc::connection,
-              fmt::format("the proxy's administration at {}: {}; does it run, and does `admin:` of "
-                          "its file say the same?",
-                          address_, why),
-              effect};
+void AdminClient::fail(std::string_view why, sluice::Effect effect) const {
+  throw sluice::Error{
+      Errc::connection,
+      fmt::format("the proxy's administration at {}: {}; does it run, and does `admin:` of "
+                  "its file say the same?",
+                  address_, why),
+      effect};
 }
 
 void AdminClient::wait_for(short events) {
@@ -42,16 +43,16 @@ void AdminClient::wait_for(short events) {
   while ((ready = ::poll(&wait, 1, static_cast<int>(patience_.count()))) < 0 && errno == EINTR) {
   }
   if (ready <= 0)
-    throw Error{Errc::timeout,
-                fmt::format("the proxy's administration at {} says nothing for {} ms", address_,
-                            patience_.count()),
-                Effect::unknown};
+    throw sluice::Error{Errc::timeout,
+                        fmt::format("the proxy's administration at {} says nothing for {} ms",
+                                    address_, patience_.count()),
+                        sluice::Effect::unknown};
 }
 
 void AdminClient::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto sent = socket_.write_some(bytes);
-    if (sent.outcome == Outcome::failed) fail(std::strerror(sent.error), Effect::unknown);
+    if (sent.outcome == Outcome::failed) fail(std::strerror(sent.error), sluice::Effect::unknown);
     if (sent.outcome == Outcome::would_block) wait_for(POLLOUT);
     bytes.remove_prefix(sent.bytes);
   }
@@ -64,8 +65,8 @@ Value AdminClient::ask(std::span<const std::string_view> words) {
   std::array<char, 16384> bytes;
   for (;;) {
     const auto got = socket_.read_some(bytes);
-    if (got.outcome == Outcome::failed) fail(std::strerror(got.error), Effect::unknown);
-    if (got.outcome == Outcome::closed) fail("it closed the connection", Effect::unknown);
+    if (got.outcome == Outcome::failed) fail(std::strerror(got.error), sluice::Effect::unknown);
+    if (got.outcome == Outcome::closed) fail("it closed the connection", sluice::Effect::unknown);
     if (got.outcome == Outcome::would_block) wait_for(POLLIN);
     std::string_view input{bytes.data(), got.bytes};
     if (auto reply = parser_.next(input)) return std::move(*reply);

@@ -28,7 +28,7 @@ class AdminClient {
  private:
   void wait_for(short events);
   void write(std::string_view bytes);
-  [[noreturn]] void fail(std::string_view why, Effect effect) const;
+  [[noreturn]] void fail(std::string_view why, sluice::Effect effect) const;
 
   std::string address_;
   std::chrono::milliseconds patience_;

@@ -119,6 +119,9 @@ enum class Merge : std::uint8_t {
 /// `all`: CLIENT REPLY, without asking the protocol.
 enum class Quiet : std::uint8_t { no, hit, miss, all };
 
+/// Plan::keys of commands whose first argument is their key.
+inline constexpr std::size_t first_argument[] = {1};
+
 struct Plan {
   Route route = Route::refused;
   SessionVerb verb = SessionVerb::none;

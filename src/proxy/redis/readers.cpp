@@ -10,7 +10,7 @@ namespace sluice::proxy {
 namespace {
 
 using State = Element::State;
-constexpr std::size_t line_end = 2;
+constexpr std::size_t crlf = 2;
 constexpr std::size_t longest_count = 19;
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
@@ -46,7 +46,7 @@ Element count_line(std::string_view bytes, bool may_be_null) noexcept {
           .type = bytes[0],
           .null = negative,
           .number = negative ? 0 : number,
-          .size = at + line_end};
+          .size = at + crlf};
 }
 
 Element text(std::string_view bytes) noexcept {
@@ -57,8 +57,8 @@ Element text(std::string_view bytes) noexcept {
   const auto end = element.size + static_cast<std::size_t>(element.number);
   const auto ends = line_ends(bytes, end);
   if (ends == State::bad) return bad;
-  if (ends == State::cut) return cut(bytes[0], end + line_end - bytes.size());
-  element.size = end + line_end;
+  if (ends == State::cut) return cut(bytes[0], end + crlf - bytes.size());
+  element.size = end + crlf;
   return element;
 }
 
@@ -102,8 +102,8 @@ Element line(std::string_view bytes, std::size_t& scanned) noexcept {
   const auto end = found != nullptr ? static_cast<std::size_t>(found - bytes.data()) : bytes.size();
   scanned = end;
   if (found == nullptr) return cut(bytes[0]);
-  if (end < line_end || bytes[end - 1] != '\r') return bad;
-  const auto content = bytes.substr(1, end - line_end);
+  if (end < crlf || bytes[end - 1] != '\r') return bad;
+  const auto content = bytes.substr(1, end - crlf);
   Element element{
       .state = State::whole, .type = bytes[0], .null = bytes[0] == '_', .size = end + 1};
   if (bytes[0] == ':' ? !parse_integer(content, element.number) : !fits(bytes[0], content))
@@ -139,7 +139,7 @@ std::string_view string_at(std::string_view bytes) noexcept {
   const auto element = element_at(bytes);
   if (element.type != '$' || element.null) return {};
   const auto length = static_cast<std::size_t>(element.number);
-  return bytes.substr(element.size - length - line_end, length);
+  return bytes.substr(element.size - length - crlf, length);
 }
 
 std::size_t reply_size(std::string_view bytes) noexcept {

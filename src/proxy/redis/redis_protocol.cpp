@@ -13,8 +13,6 @@
 namespace sluice::proxy {
 namespace {
 
-constexpr std::size_t first_argument[] = {1};
-
 /// Scripts may write, whatever they are for, and so may what brings them.
 constexpr std::string_view script_commands[] = {"eval", "evalsha", "fcall", "script|load",
                                                 "script|flush"};

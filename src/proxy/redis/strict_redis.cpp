@@ -5,7 +5,6 @@
 namespace sluice::proxy {
 namespace {
 
-constexpr std::size_t first_argument[] = {1};
 constexpr std::size_t eval_key[] = {3};
 
 /// Of the buffer of `mbuf_size` bytes twemproxy's own header takes these.

@@ -17,9 +17,9 @@ struct DistributionRow {
   Distribution distribution;
   std::string_view name;
 };
-constexpr std::array rows{DistributionRow{Distribution::ketama, "ketama"},
-                          DistributionRow{Distribution::modula, "modula"},
-                          DistributionRow{Distribution::random, "random"}};
+constexpr std::array distribution_rows{DistributionRow{Distribution::ketama, "ketama"},
+                                       DistributionRow{Distribution::modula, "modula"},
+                                       DistributionRow{Distribution::random, "random"}};
 using Servers = std::span<const RingServer>;
 using Indices = std::span<const std::uint32_t>;
 using Points = std::vector<Ring::Point>;
@@ -88,12 +88,12 @@ std::vector<std::uint32_t> all_of(Servers servers) {
 }  // namespace
 
 std::string_view to_string(Distribution distribution) noexcept {
-  return std::ranges::find(rows, distribution, &DistributionRow::distribution)->name;
+  return std::ranges::find(distribution_rows, distribution, &DistributionRow::distribution)->name;
 }
 
 std::optional<Distribution> find_distribution(std::string_view name) noexcept {
-  const auto* const found = std::ranges::find(rows, name, &DistributionRow::name);
-  if (found == rows.end()) return std::nullopt;
+  const auto* const found = std::ranges::find(distribution_rows, name, &DistributionRow::name);
+  if (found == distribution_rows.end()) return std::nullopt;
   return found->distribution;
 }
 

@@ -81,13 +81,14 @@ constexpr CommandCase bitfield[] = {
     {"BITFIELD b", "[]"},
 };
 
-constexpr CommandTable tables[] = {
-    {"bits", bits},
-    {"bitfield", bitfield},
-};
-
 }  // namespace
 
-std::span<const CommandTable> bit_tables() { return tables; }
+std::span<const CommandTable> bit_tables() {
+  static constexpr CommandTable tables[] = {
+      {"bits", bits},
+      {"bitfield", bitfield},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

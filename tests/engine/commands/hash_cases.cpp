@@ -54,12 +54,13 @@ constexpr CommandCase hashes[] = {
     {"HGETALL s", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
 };
 
-constexpr CommandTable tables[] = {
-    {"hashes", hashes},
-};
-
 }  // namespace
 
-std::span<const CommandTable> hash_tables() { return tables; }
+std::span<const CommandTable> hash_tables() {
+  static constexpr CommandTable tables[] = {
+      {"hashes", hashes},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

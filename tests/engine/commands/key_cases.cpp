@@ -164,15 +164,16 @@ constexpr CommandCase server[] = {
     {"CONFIG SET a", "(error) ERR wrong number of arguments for 'config|set' command"},
 };
 
-constexpr CommandTable tables[] = {
-    {"keys", keys},
-    {"databases", databases},
-    {"expiry", expiry, false},
-    {"server", server},
-};
-
 }  // namespace
 
-std::span<const CommandTable> key_and_server_tables() { return tables; }
+std::span<const CommandTable> key_and_server_tables() {
+  static constexpr CommandTable tables[] = {
+      {"keys", keys},
+      {"databases", databases},
+      {"expiry", expiry, false},
+      {"server", server},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

@@ -90,13 +90,14 @@ constexpr CommandCase moves[] = {
      "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
 };
 
-constexpr CommandTable tables[] = {
-    {"lists", lists},
-    {"moves", moves},
-};
-
 }  // namespace
 
-std::span<const CommandTable> list_tables() { return tables; }
+std::span<const CommandTable> list_tables() {
+  static constexpr CommandTable tables[] = {
+      {"lists", lists},
+      {"moves", moves},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

@@ -336,14 +336,15 @@ constexpr CommandCase script_commands[] = {
      "(error) NOSCRIPT No matching script. Please use EVAL."},
 };
 
-constexpr CommandTable tables[] = {
-    {"script_results", script_results},
-    {"script_errors", script_errors},
-    {"script_commands", script_commands},
-};
-
 }  // namespace
 
-std::span<const CommandTable> script_tables() { return tables; }
+std::span<const CommandTable> script_tables() {
+  static constexpr CommandTable tables[] = {
+      {"script_results", script_results},
+      {"script_errors", script_errors},
+      {"script_commands", script_commands},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

@@ -616,14 +616,15 @@ constexpr CommandCase script_base_and_string[] = {
     {R"(EVAL "return collectgarbage('count') > 0" 0)", "(integer) 1"},
 };
 
-constexpr CommandTable tables[] = {
-    {"script_json", script_json},
-    {"script_bits_and_bytes", script_bits_and_bytes},
-    {"script_base_and_string", script_base_and_string},
-};
-
 }  // namespace
 
-std::span<const CommandTable> script_library_tables() { return tables; }
+std::span<const CommandTable> script_library_tables() {
+  static constexpr CommandTable tables[] = {
+      {"script_json", script_json},
+      {"script_bits_and_bytes", script_bits_and_bytes},
+      {"script_base_and_string", script_base_and_string},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

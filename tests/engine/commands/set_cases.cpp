@@ -58,12 +58,13 @@ constexpr CommandCase sets[] = {
     {"SMOVE a k 1", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
 };
 
-constexpr CommandTable tables[] = {
-    {"sets", sets},
-};
-
 }  // namespace
 
-std::span<const CommandTable> set_tables() { return tables; }
+std::span<const CommandTable> set_tables() {
+  static constexpr CommandTable tables[] = {
+      {"sets", sets},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

@@ -150,16 +150,17 @@ constexpr CommandCase ranks_with_scores[] = {
     {"ZRANK z b WITHSCORE x", "(error) ERR wrong number of arguments for 'zrank' command"},
 };
 
-constexpr CommandTable tables[] = {
-    {"members", members},
-    {"ranges", ranges},
-    {"combinations", combinations},
-    {"queues", queues},
-    {"ranks_with_scores", ranks_with_scores, false},
-};
-
 }  // namespace
 
-std::span<const CommandTable> sorted_set_tables() { return tables; }
+std::span<const CommandTable> sorted_set_tables() {
+  static constexpr CommandTable tables[] = {
+      {"members", members},
+      {"ranges", ranges},
+      {"combinations", combinations},
+      {"queues", queues},
+      {"ranks_with_scores", ranks_with_scores, false},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

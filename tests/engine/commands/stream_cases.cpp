@@ -493,14 +493,15 @@ constexpr CommandCase stream_trimming[] = {
                          R"("last-delivered-id", "400-1", "entries-read", (nil), "lag", (nil)]])"},
 };
 
-constexpr CommandTable tables[] = {
-    {"streams", streams},
-    {"stream_groups", stream_groups},
-    {"stream_trimming", stream_trimming},
-};
-
 }  // namespace
 
-std::span<const CommandTable> stream_tables() { return tables; }
+std::span<const CommandTable> stream_tables() {
+  static constexpr CommandTable tables[] = {
+      {"streams", streams},
+      {"stream_groups", stream_groups},
+      {"stream_trimming", stream_trimming},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

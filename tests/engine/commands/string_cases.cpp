@@ -122,15 +122,16 @@ constexpr CommandCase parts[] = {
     {"STRLEN l", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
 };
 
-constexpr CommandTable tables[] = {
-    {"set_and_its_options", set_and_its_options},
-    {"set_with_time", set_with_time, false},
-    {"counting", counting},
-    {"parts", parts},
-};
-
 }  // namespace
 
-std::span<const CommandTable> string_tables() { return tables; }
+std::span<const CommandTable> string_tables() {
+  static constexpr CommandTable tables[] = {
+      {"set_and_its_options", set_and_its_options},
+      {"set_with_time", set_with_time, false},
+      {"counting", counting},
+      {"parts", parts},
+  };
+  return tables;
+}
 
 }  // namespace sluice::engine

@@ -109,7 +109,7 @@ TEST_F(EmbeddedTracking, AClockThatWasSetChangesNoValue) {
 }
 
 TEST_F(EmbeddedTracking, OfAFolderTellsTheSame) {
-  const test::TempDir folder;
+  const sluice::test::TempDir folder;
   const auto path = (folder / "data").string();
   {
     const auto store = open_embedded({.path = path});

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::MemoryDisk;
 
-constexpr const char* increment = "appendonly.aof.1.incr.aof";
+constexpr const char* increment_file = "appendonly.aof.1.incr.aof";
 
 template <class Condition>
 void await(Condition condition) {
@@ -81,7 +81,7 @@ TEST(GroupCommit, ServesCoroutinesThatNobodyWaitsFor) {
   };
   for (int i = 0; i < 8; ++i) spawn(work());
   await([&] { return done == 8; });
-  EXPECT_NE(disk.content(increment).find("INCR"), std::string::npos);
+  EXPECT_NE(disk.content(increment_file).find("INCR"), std::string::npos);
 }
 
 TEST(GroupCommit, CommitsWhatATaskDidThatWasDropped) {
@@ -90,7 +90,7 @@ TEST(GroupCommit, CommitsWhatATaskDidThatWasDropped) {
   const auto before = disk.syncs();
   { const auto dropped = store->run({"SET", "k", "v"}); }
   await([&] { return disk.syncs() > before; });
-  EXPECT_NE(disk.content(increment).find("SET"), std::string::npos);
+  EXPECT_NE(disk.content(increment_file).find("SET"), std::string::npos);
 }
 
 /// As a lock that is granted as its Store closes, and whose caller has left.
@@ -193,7 +193,7 @@ TEST(GroupCommit, SyncsEachSecondWithEverysec) {
   const auto before = disk.syncs();
   for (int i = 0; i < 10; ++i) store->run({"INCR", "n"}).get();
   EXPECT_EQ(disk.syncs(), before);
-  EXPECT_NE(disk.content(increment).find("INCR"), std::string::npos)
+  EXPECT_NE(disk.content(increment_file).find("INCR"), std::string::npos)
       << "the operating system has it at once";
   clock.advance(1s);
   await([&] { return disk.syncs() == before + 1; });
@@ -227,7 +227,7 @@ TEST(GroupCommit, NeverSyncsWithNeverButAtARewrite) {
   const auto before = disk.syncs();
   for (int i = 0; i < 10; ++i) store->run({"INCR", "n"}).get();
   EXPECT_EQ(disk.syncs(), before);
-  EXPECT_NE(disk.content(increment).find("INCR"), std::string::npos);
+  EXPECT_NE(disk.content(increment_file).find("INCR"), std::string::npos);
 }
 
 TEST(GroupCommit, WaitsForTheLogWhenACallThatWaitedIsServed) {
@@ -236,7 +236,7 @@ TEST(GroupCommit, WaitsForTheLogWhenACallThatWaitedIsServed) {
   std::thread waiter{[&] {
     const auto reply = store->run({"BLPOP", "list", "0"}).get();
     EXPECT_EQ(reply.as_items().at(1), Value::bulk_string("x"));
-    EXPECT_NE(disk.content(increment).find("LPOP"), std::string::npos);
+    EXPECT_NE(disk.content(increment_file).find("LPOP"), std::string::npos);
   }};
   store->run({"RPUSH", "list", "x"}).get();
   waiter.join();

@@ -12,7 +12,7 @@ namespace {
 using test::JavaPeer;
 using test::WireDump;
 
-struct Step {
+struct WireStep {
   std::string_view what;
   std::string_view golden;  ///< the server afterwards
 };
@@ -21,7 +21,7 @@ class SemaphoreWire : public ServerSemaphore {
  protected:
   using Doings = std::vector<std::function<void()>>;
 
-  void expect(std::string_view side, std::span<const Step> steps, const Doings& doings) {
+  void expect(std::string_view side, std::span<const WireStep> steps, const Doings& doings) {
     ASSERT_EQ(steps.size(), doings.size());
     side_.command({"FLUSHALL"});
     WireDump dump{server_.port(), WireDump::Show::redisson};
@@ -33,7 +33,7 @@ class SemaphoreWire : public ServerSemaphore {
 };
 
 TEST_F(SemaphoreWire, C01_Semaphore) {
-  static constexpr Step steps[] = {
+  static constexpr WireStep steps[] = {
       {"set", "desks = 3\n> redisson_sc:{desks} 3\n"},
       {"set again", "desks = 3\n"},
       {"acquire", "desks = 1\n"},
@@ -57,7 +57,7 @@ TEST_F(SemaphoreWire, C01_Semaphore) {
 }
 
 TEST_F(SemaphoreWire, C01_PermitSemaphore) {
-  static constexpr Step steps[] = {
+  static constexpr WireStep steps[] = {
       {"set", "keys = 2\n> redisson_sc:{keys} 2\n"},
       {"acquire for a minute", "keys = 1\n{keys}:timeout zset\n  P1 at now+60s\n"},
       {"acquire for ever", "keys = 0\n{keys}:timeout zset\n  P1 at now+60s\n  P2 at never\n"},

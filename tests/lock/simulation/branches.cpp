@@ -19,9 +19,9 @@ struct Word {
 };
 
 /// The words and brackets of a script, without its comments and texts.
-class Words {
+class WordReader {
  public:
-  explicit Words(std::string_view text) : text_(text) {}
+  explicit WordReader(std::string_view text) : text_(text) {}
 
   /// Empty at the end.
   Word next() {
@@ -167,7 +167,7 @@ std::string Branches::mark(const Lines& lines) {
     copied = at;
   };
   std::vector<Block> blocks;
-  Words words{text};
+  WordReader words{text};
   bool in_head = false;  // of a function
   for (Word word = words.next(); !word.text.empty(); word = words.next()) {
     const auto line = line_at(word.end - 1);

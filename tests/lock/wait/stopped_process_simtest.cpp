@@ -69,7 +69,7 @@ using FairProcess = Process<FairMutex, Held, try_lock>;
 using Writers = Process<SharedMutex, Held, try_lock>;
 using Readers = Process<SharedMutex, Held, try_read>;
 using Desks = Process<Semaphore, Held, try_permit>;
-using Permits = Process<PermitSemaphore, HeldPermit, try_lock>;
+using PermitProcess = Process<PermitSemaphore, HeldPermit, try_lock>;
 using Names = std::vector<std::string>;
 using Many = Process<MultiLock, MultiHeld, try_lock>;
 
@@ -116,7 +116,7 @@ TEST_F(StoppedProcess, K08_Semaphore) {
 }
 TEST_F(StoppedProcess, K08_PermitSemaphore) {
   PermitSemaphore{*store_, "desks"}.try_set_permits(1).get();
-  play<Permits>(70, std::string{"desks"});
+  play<PermitProcess>(70, std::string{"desks"});
 }
 
 TEST_F(StoppedProcess, K08_ReadersThatStoppedKeepNoWriterOut) {
@@ -317,7 +317,7 @@ TEST_F(StoppedProcess, GrantToARequestThatHasEndedIsGivenUpAtOnce) {
   Semaphore{*store_, "desks"}.try_set_permits(1).get();
   expect_no_stray_grant_to_last<Desks>(*store_, clock_, std::string{"desks"});
   PermitSemaphore{*store_, "beds"}.try_set_permits(1).get();
-  expect_no_stray_grant_to_last<Permits>(*store_, clock_, std::string{"beds"});
+  expect_no_stray_grant_to_last<PermitProcess>(*store_, clock_, std::string{"beds"});
 }
 
 TEST_F(StoppedProcess, QueuesLeaveNothingBehind) {

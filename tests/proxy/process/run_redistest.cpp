@@ -26,14 +26,14 @@ using namespace std::chrono_literals;
 
 std::optional<int> end_of(ProxyProgram& proxy) { return proxy.process().wait_for(20s); }
 
-bool says(const std::string& text, std::string_view what) {
+bool has_said(const std::string& text, std::string_view what) {
   return text.find(what) != std::string::npos;
 }
 
 /// Until the log says so; false: it does not within 20 seconds.
 bool comes_to_log(const ProxyProgram& proxy, std::string_view what) {
   const auto deadline = std::chrono::steady_clock::now() + 20s;
-  while (!says(proxy.log(), what)) {
+  while (!has_said(proxy.log(), what)) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(2ms);
   }
@@ -86,7 +86,7 @@ TEST(RunTest, X27_TermUnderLoadAnswersWhatIsAsked) {
   EXPECT_EQ(count.errors, 0U) << count.first_trouble;
   EXPECT_EQ(count.lost, count.unserved) << "some had replies, not all: " << count.first_trouble;
   EXPECT_EQ(done_by(one) + done_by(two), count.replies) << "what was done was answered";
-  EXPECT_TRUE(says(proxy.log(), "drained"));
+  EXPECT_TRUE(has_said(proxy.log(), "drained"));
 }
 
 TEST(RunTest, TermGivesUpOnAClientThatHasNotDoneWhenItsTimeIsOver) {
@@ -99,7 +99,7 @@ TEST(RunTest, TermGivesUpOnAClientThatHasNotDoneWhenItsTimeIsOver) {
   client.send("*2\r\n$3\r\nGET\r\n$1\r\na\r\n");
   proxy.process().terminate();
   EXPECT_EQ(end_of(proxy), 0);
-  EXPECT_TRUE(says(proxy.log(), "drain_timeout is over"));
+  EXPECT_TRUE(has_said(proxy.log(), "drain_timeout is over"));
   server.cont();
 }
 
@@ -127,7 +127,7 @@ TEST(RunTest, SignalsReopenTheLogAndChangeItsLevel) {
   ASSERT_TRUE(comes_to_log(proxy, "the log level is 6 now"));
   proxy.process().signal(SIGTTOU);
   ASSERT_TRUE(comes_to_log(proxy, "the log level is 5 now"));
-  EXPECT_TRUE(says(text_of(proxy.directory() / "old"), "reopening log file"));
+  EXPECT_TRUE(has_said(text_of(proxy.directory() / "old"), "reopening log file"));
 }
 
 TEST(RunTest, WhatCannotStartSaysWhy) {
@@ -141,21 +141,22 @@ TEST(RunTest, WhatCannotStartSaysWhy) {
   };
   auto [code, text] = run({"-c", "absent.yml"});
   EXPECT_EQ(code, 1);
-  EXPECT_TRUE(says(text, "nutcracker: configuration file 'absent.yml' syntax is invalid")) << text;
+  EXPECT_TRUE(has_said(text, "nutcracker: configuration file 'absent.yml' syntax is invalid"))
+      << text;
 
   std::ofstream{folder / "bad.yml"}
       << "alpha:\n  listen: 127.0.0.1:1\n  nonsense: 1\n  servers:\n   - 127.0.0.1:1:1\n";
   std::tie(code, text) = run({"-t", "-c", "bad.yml"});
   EXPECT_EQ(code, 1);
-  EXPECT_TRUE(says(text, "bad.yml:3: ")) << text;
+  EXPECT_TRUE(has_said(text, "bad.yml:3: ")) << text;
 
   std::ofstream{folder / "tls.yml"}
       << "alpha:\n  listen: 127.0.0.1:1\n  listen_tls:\n    certificate: absent.pem\n"
          "    key: absent.key\n  servers:\n   - 127.0.0.1:1:1\n";
   std::tie(code, text) = run({"-t", "-c", "tls.yml"});
   EXPECT_EQ(code, 1);
-  EXPECT_TRUE(says(text, "pool 'alpha'") && says(text, "absent.pem") &&
-              says(text, "No such file or directory"))
+  EXPECT_TRUE(has_said(text, "pool 'alpha'") && has_said(text, "absent.pem") &&
+              has_said(text, "No such file or directory"))
       << text;
 
   const RedisServer server;
@@ -163,7 +164,8 @@ TEST(RunTest, WhatCannotStartSaysWhy) {
                                       << "\n  redis: true\n  servers:\n   - 127.0.0.1:1:1\n";
   std::tie(code, text) = run({"-c", "taken.yml", "-s", std::to_string(free_port())});
   EXPECT_EQ(code, 1);
-  EXPECT_TRUE(says(text, "cannot listen on 127.0.0.1:" + std::to_string(server.port()))) << text;
+  EXPECT_TRUE(has_said(text, "cannot listen on 127.0.0.1:" + std::to_string(server.port())))
+      << text;
 }
 
 TEST(RunTest, ClientsBeyondTheLimitOfDescriptorsAreClosedAtOnce) {
@@ -222,7 +224,7 @@ TEST(RunTest, ASignalItDiesOfIsInTheLogWithThoseBefore) {
   }
   EXPECT_EQ(end_of(proxy), 128 + SIGSEGV);
   const auto log = text_of(proxy.log_file());
-  for (const auto& row : rows) EXPECT_TRUE(says(log, row.line)) << row.line;
+  for (const auto& row : rows) EXPECT_TRUE(has_said(log, row.line)) << row.line;
 }
 
 /// The most memory that a process has had, in bytes.

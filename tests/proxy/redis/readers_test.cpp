@@ -127,7 +127,7 @@ TEST(RedisWire, StepsOverAttributes) {
   EXPECT_EQ(reply_size("|1\r\n+a\r\n:1\r\n:7\r\n+more\r\n"), 16U);
 }
 
-constexpr std::string_view requests[] = {
+constexpr std::string_view edge_requests[] = {
     "*2\r\n$3\r\nGET\r\n$1\r\na\r\n",
     "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$12\r\n\r\n*1\r\n$4\r\nPI\r\n",
     "*4\r\n$4\r\nMGET\r\n$1\r\na\r\n$0\r\n\r\n$10\r\nabcdefghij\r\n",
@@ -137,7 +137,7 @@ constexpr std::string_view requests[] = {
 
 TEST(RedisRequestReader, FindsTheEndAtEverySplit) {
   const auto protocol = make_redis_protocol(redis_settings());
-  for (const auto request : requests) {
+  for (const auto request : edge_requests) {
     const std::string bytes = std::string{request} + "*1\r\n$4\r\nPING\r\n";
     const auto whole = protocol->request_reader();
     ASSERT_EQ(whole->read(bytes), State::complete);

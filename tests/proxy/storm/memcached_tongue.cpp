@@ -21,7 +21,7 @@ using proxy::MemcachedCommand;
 using enum proxy::MemcachedKind;
 using Lines = std::vector<std::string>;
 
-constexpr std::string_view strange_words[] = {
+constexpr std::string_view strange_memcached_words[] = {
     "noreply", "noreply", "q",  "k",   "v",         "b",  "h:1",  "h:2", "get",    "set", "ms",
     "",        "0",       "T0", "N9",  "I",         "S5", "MS",   "MA",  "Oq",     "c",   "E1",
     "C1",      "F5",      "t",  "END", "flush_all", "me", "quit", "mn",  "noreplY"};
@@ -35,7 +35,7 @@ std::string key(Random& random) {
   return std::string{one_of(names, random)};
 }
 
-std::string number(Random& random) {
+std::string memcached_number(Random& random) {
   return one_in(random, 6) ? odd_number(random) : fmt::format("{}", up_to(random, 20));
 }
 
@@ -79,20 +79,21 @@ std::vector<std::string> right_words(const MemcachedCommand& command, std::size_
   static constexpr std::size_t flag_counts[] = {0, 1, 1, 2, 3, 7, 8, 9, 15, 16, 17, 18, 24, 25};
   const bool is_meta = command.kind == meta_get || command.kind == meta_set ||
                        command.kind == meta_change || command.kind == meta_debug;
-  if (command.key_at == 2) add(number(random));
+  if (command.key_at == 2) add(memcached_number(random));
   if (command.key_at != 0) add(key(random));
   if (command.kind == get || command.kind == get_and_touch)
     for (auto more = up_to(random, 3); more > 0; --more) add(key(random));
   if (command.kind == store) {
-    add(number(random));
-    add(one_in(random, 8) ? number(random) : "0");
+    add(memcached_number(random));
+    add(one_in(random, 8) ? memcached_number(random) : "0");
   }
   if (command.has_data()) add(fmt::format("{}", size));
-  if (command.name == "cas" || (command.kind == change && command.least > 2)) add(number(random));
+  if (command.name == "cas" || (command.kind == change && command.least > 2))
+    add(memcached_number(random));
   if (is_meta)
     for (auto more = one_of(flag_counts, random); more > 0; --more) add(flag(random));
   if (command.kind == all_stats || command.kind == all_ok || command.kind == never)
-    for (auto more = up_to(random, 2); more > 0; --more) add(number(random));
+    for (auto more = up_to(random, 2); more > 0; --more) add(memcached_number(random));
   if (command.silent_from != 0 && one_in(random, 3)) add("noreply");
   return words;
 }
@@ -211,7 +212,7 @@ std::string MemcachedTongue::hostile_request(Random& random) const {
   const auto& command = one_of(proxy::memcached_commands(), random);
   const auto block = data(random);
   auto words = right_words(command, block.size(), random);
-  if (one_in(random, 2)) mutate_words(words, strange_words, random);
+  if (one_in(random, 2)) mutate_words(words, strange_memcached_words, random);
   auto bytes = joined(words) + "\r\n";
   if (one_in(random, 3)) mutate_bytes(bytes, random);
   if (command.has_data() && !one_in(random, 30)) bytes += block + "\r\n";

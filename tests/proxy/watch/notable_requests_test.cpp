@@ -56,17 +56,17 @@ TEST(SlowLog, AKeyIsCutAndCannotBreakALine) {
   EXPECT_EQ(entries[1].key, std::string(excerpt_size, 'x') + "...");
 }
 
-constexpr WallTime start{std::chrono::seconds{1'000'000}};
+constexpr WallTime began{std::chrono::seconds{1'000'000}};
 
 TEST(BigValues, TheLargestStayAndAKeyStandsOnce) {
   BigValues values{100};
   EXPECT_TRUE(values.is_big(100));
   EXPECT_FALSE(values.is_big(99));
   for (std::uint64_t i = 0; i < 3 * BigValues::entries; ++i)
-    values.note(100 + i % 50, "p", "set", "key" + std::to_string(i), start);
-  values.note(1000, "p", "set", "huge", start);
-  values.note(900, "p", "set", "huge", start);
-  const auto all = values.values(start);
+    values.note(100 + i % 50, "p", "set", "key" + std::to_string(i), began);
+  values.note(1000, "p", "set", "huge", began);
+  values.note(900, "p", "set", "huge", began);
+  const auto all = values.values(began);
   ASSERT_EQ(all.size(), BigValues::entries);
   EXPECT_EQ(all[0].key, "huge");
   EXPECT_EQ(all[0].bytes, 900u);  // as it is now
@@ -76,11 +76,11 @@ TEST(BigValues, TheLargestStayAndAKeyStandsOnce) {
 
 TEST(BigValues, AreForgottenAfterTheirTime) {
   BigValues values{100};
-  values.note(500, "p", "get", "old", start);
-  EXPECT_EQ(values.values(start + BigValues::memory).size(), 1u);
-  EXPECT_TRUE(values.values(start + BigValues::memory + 1s).empty());
-  values.note(200, "p", "get", "new", start + BigValues::memory + 1s);
-  EXPECT_EQ(values.values(start).size(), 1u);  // the old one is gone for good
+  values.note(500, "p", "get", "old", began);
+  EXPECT_EQ(values.values(began + BigValues::memory).size(), 1u);
+  EXPECT_TRUE(values.values(began + BigValues::memory + 1s).empty());
+  values.note(200, "p", "get", "new", began + BigValues::memory + 1s);
+  EXPECT_EQ(values.values(began).size(), 1u);  // the old one is gone for good
 }
 
 }  // namespace
