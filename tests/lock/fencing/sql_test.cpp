@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "sluice/fencing.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -217,7 +218,7 @@ TEST_F(FencedSql, N07_NoTextGetsPastTheToken) {
     return begin;
   };
   int accepted = 0;
-  for (int round = 0; round < 60'000; ++round) {
+  for (int round = 0; round < test::rounds(60'000); ++round) {
     const auto assignments = text("total = 5", 6);
     const auto where = text("id = 1", 8);
     std::string sql;
