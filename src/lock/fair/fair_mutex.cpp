@@ -66,8 +66,8 @@ GiveUp FairQueue::give_up(const Identity& who) const {
 
 Task<Value> FairQueue::ask_force_release() {
   return store().run(scripts::lock_fair_force_release,
-                     {key(), queue_, deadlines_, tickets_, names_.token}, {names_.channel},
-                     {.repeatable = true});
+                     {key(), queue_, deadlines_, tickets_, names_.token, new_answer_key(key())},
+                     {names_.channel}, {.repeatable = true});
 }
 
 void FairQueue::granted(const std::shared_ptr<Hold>& hold) {

@@ -146,8 +146,10 @@ return 0
 -- script force_release
 -- End whatever hold there is, without asking its owner, and hand the lock over.
 -- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
+-- KEYS[6] the answer to an earlier copy
 -- ARGV[1] channel
 -- Reply: 1 ended; 0 it was free.
+-- include lock/hold/parts.lua once
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua inbox
@@ -156,12 +158,16 @@ return 0
 -- include lock/fair/hand_over.lua
 -- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
+local before = answered()
+if before then
+  return before
+end
 if redis.call('EXISTS', KEYS[1]) == 1 and not is_lock(KEYS[1]) then
   return redis.error_reply(no_lock)
 end
 local ended = redis.call('DEL', KEYS[1])
 hand_over(ARGV[1])
-return ended
+return answer_once(ended)
 
 -- script waiters
 -- The waiters, for people.

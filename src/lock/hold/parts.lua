@@ -37,6 +37,19 @@ local function next_token(counter, many)
   return token
 end
 
+-- part once
+-- What copies of one question must not do again: the answer to the first is kept for a minute under
+-- the last key, and is the answer to all.
+local function answered()
+  return tonumber(redis.call('GET', KEYS[#KEYS]) or nil)
+end
+
+-- A server that has no memory for the answer may do it again.
+local function answer_once(answer)
+  redis.pcall('SET', KEYS[#KEYS], answer, 'PX', 60000)
+  return answer
+end
+
 -- part denied
 -- Why a script refuses a key at which it has looked by `verb`: `text`, unless the answer was that
 -- the user may not look.

@@ -184,8 +184,10 @@ return {next_look(KEYS[3], KEYS[4], ARGV[6], left), server_time(), 0}
 
 -- script force_release
 -- End whatever hold there is, without asking its owner, and hand the lock over.
+-- KEYS[5] the answer to an earlier copy
 -- ARGV[1] channel   ARGV[2] most hand-overs in a row
 -- Reply: 1 ended; 0 it was free.
+-- include lock/hold/parts.lua once
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
 -- include lock/wait/queue.lua inbox
@@ -196,14 +198,18 @@ return {next_look(KEYS[3], KEYS[4], ARGV[6], left), server_time(), 0}
 -- include lock/mutex/mutex.lua hand_over
 -- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
+local before = answered()
+if before then
+  return before
+end
 if redis.call('EXISTS', KEYS[1]) == 0 then
-  return 0
+  return answer_once(0)
 end
 if not is_lock(KEYS[1]) then
   return redis.error_reply(no_lock)
 end
 hand_over(ARGV[1], tonumber(ARGV[2]))
-return 1
+return answer_once(1)
 
 -- part grant
 -- The first ticket of a queue gets the lock, whatever hold there is, and leaves. A ticket is

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/random.hpp"
 #include "lock/text.hpp"
 #include "sluice/store.hpp"
 #include "store/key_name.hpp"
@@ -28,6 +29,11 @@ struct Names {
   std::string queue;    ///< of the processes that wait
   std::string looks;    ///< until when each of them looks at the lock
 };
+
+/// Where the answer to one forced release is kept for its copies.
+inline std::string new_answer_key(std::string_view name) {
+  return key_with_prefix("sluice_lock_forced", name) + ':' + random_hex_128();
+}
 
 /// The same for the time of one call. A process may have a hundred thousand Mutexes, which know
 /// their names alone.

@@ -84,9 +84,10 @@ GiveUp MutexWire::give_up(const Identity& who) const {
 Task<LockInfo> MutexWire::info() { return info_of(store(), Names{key()}); }
 
 Task<Value> MutexWire::ask_force_release() {
-  const CallNames names{key()};
-  const std::string_view args[] = {names.channel(), common().most_hand_overs};
-  return store().run(scripts::lock_mutex_force_release, names.keys(), args, {.repeatable = true});
+  const Names names{key()};
+  return store().run(scripts::lock_mutex_force_release,
+                     {key(), names.token, names.queue, names.looks, new_answer_key(key())},
+                     {names.channel, common().most_hand_overs}, {.repeatable = true});
 }
 
 }  // namespace sluice::lock

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lock/hold/owner.hpp"
+#include "lock/mutex/names.hpp"
 #include "lock/shared/acquire.lua.hpp"
 #include "lock/shared/holds.lua.hpp"
 #include "lock/shared/release.lua.hpp"
@@ -135,10 +136,11 @@ Task<Value> SharedAccess::ask_recount(const Hold& hold, std::uint32_t entries) {
 }
 
 Task<Value> SharedAccess::ask_force_release() {
-  return store().run(scripts::lock_shared_force_release,
-                     {key(), names_.token, names_.writers, names_.readers, names_.looks},
-                     {names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_},
-                     {.repeatable = true});
+  return store().run(
+      scripts::lock_shared_force_release,
+      {key(), names_.token, names_.writers, names_.readers, names_.looks, new_answer_key(key())},
+      {names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_},
+      {.repeatable = true});
 }
 
 const Script& SharedAccess::renewal() const noexcept {

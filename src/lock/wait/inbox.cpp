@@ -162,7 +162,7 @@ void Inbox::Subscription::leave_queue() {
   queue_.clear();
 }
 
-bool Inbox::Subscription::stand_in(std::string_view queue) {
+bool Inbox::Subscription::stand_in(std::string_view queue, SteadyTime asked) {
   const std::lock_guard lock{inbox_->mutex_};
   if (inbox_->forks_ != fork_count()) inbox_->forget_parent();
   if (queue_ != queue) {
@@ -171,7 +171,8 @@ bool Inbox::Subscription::stand_in(std::string_view queue) {
     place_ = others.insert(others.end(), this);
     queue_ = queue;
   }
-  rests_ = inbox_->queues_.find(queue)->second.front() != this;
+  const bool stood_still = inbox_->clock_.steady() > asked + longest_beat;
+  rests_ = !stood_still && inbox_->queues_.find(queue)->second.front() != this;
   if (!inbox_->ticking_) inbox_->set_timer();
   return !rests_;
 }

@@ -85,7 +85,9 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     /// The wait stands in that queue of the server, and in no other. True: it is the first of this
     /// process there, and has to look at the lock as soon as the server said. False: it may rest;
     /// it is told to look when it has become the first.
-    bool stand_in(std::string_view queue);
+    /// `asked`: when the server was asked that said so. Where that is long ago this process stood
+    /// still, and its tickets may have left the queue meanwhile: then none may rest.
+    bool stand_in(std::string_view queue, SteadyTime asked);
 
    private:
     friend class Inbox;

@@ -24,7 +24,7 @@ Grant QueuedWait::grant_of(const InboxMessage& call) const {
 
 SteadyTime QueuedWait::next_look(SteadyTime now) const {
   const auto left = heard_->answer.left;
-  const bool rests = !box_.stand_in(heard_->answer.queue) || left < milliseconds{0};
+  const bool rests = !box_.stand_in(heard_->answer.queue, heard_->sent) || left < milliseconds{0};
   const auto rest = rests ? longest_rest : std::min(left, longest_rest);
   return now + rest + milliseconds{1};  // the server counts in whole milliseconds
 }

@@ -88,6 +88,16 @@ TEST_F(FairLostReply, T03_LateReleaseDoesNotTouchANewerHoldOfTheSameOwner) {
   EXPECT_EQ(newer.release().get().kind, Kind::released);
 }
 
+TEST_F(FairLostReply, LateCopyOfAForcedReleaseDoesNotEndTheNextHold) {
+  const auto first = mutex_.acquire().get();
+  fail_next("lock/fair/force_release", Fault::stranded);
+  EXPECT_TRUE(mutex_.force_release().get());
+  auto next = mutex_.acquire().get();
+  line_.let_go();
+  EXPECT_EQ(line_.executed("lock/fair/force_release"), 2U);
+  EXPECT_EQ(next.release().get().kind, Kind::released);
+}
+
 TEST_F(FairLostReply, LateGiveUpDoesNotTouchANewerPlaceOfTheSameOwner) {
   const Owner owner;
   auto held = elsewhere_.acquire().get();

@@ -87,6 +87,22 @@ TEST_F(LostReply, T03_LateReleaseDoesNotTouchANewerHoldOfTheSameOwner) {
   EXPECT_EQ(newer.release().get().kind, Kind::released);
 }
 
+// simulation: --primitive multi --profile operators --seeds 13999
+TEST_F(LostReply, LateCopyOfAForcedReleaseDoesNotEndTheNextHold) {
+  Mutex mutex{line_, "stock"};
+  for (const bool was_held : {true, false}) {
+    std::optional<Held> first;
+    if (was_held) first = mutex.acquire().get();
+    fail_next("lock/mutex/force_release", Fault::stranded);
+    EXPECT_EQ(mutex.force_release().get(), was_held);
+    auto next = mutex.acquire().get();
+    const auto executed = line_.executed("lock/mutex/force_release");
+    line_.let_go();
+    EXPECT_EQ(line_.executed("lock/mutex/force_release"), executed + 1);
+    EXPECT_EQ(next.release().get().kind, Kind::released);
+  }
+}
+
 // simulation: --primitive mutex --seeds 34093
 TEST_F(LostReply, LateCopyOfTheEndOfATurnDoesNotEndTheNextTurn) {
   const HandOff one_by_one{.within_process = 1};

@@ -89,6 +89,21 @@ TEST_F(SharedLostReply, T03_LateReleaseDoesNotTouchANewerHoldOfTheSameOwner) {
   }
 }
 
+TEST_F(SharedLostReply, LateCopyOfAForcedReleaseDoesNotEndTheNextHold) {
+  for (const bool shared : kinds) {
+    const Owner owner;
+    const auto first = enter(here_, owner, shared);
+    const auto executed = line_.executed("lock/shared/force_release");
+    fail_next("lock/shared/force_release", Fault::stranded);
+    EXPECT_TRUE(here_.force_release().get());
+    auto next = enter(here_, owner, shared);
+    ASSERT_TRUE(next);
+    line_.let_go();
+    EXPECT_EQ(line_.executed("lock/shared/force_release"), executed + 2);
+    EXPECT_EQ(next->release().get().kind, Kind::released);
+  }
+}
+
 TEST_F(SharedLostReply, DoubledRequestsCountOnce) {
   for (const bool shared : kinds) {
     const Owner owner;

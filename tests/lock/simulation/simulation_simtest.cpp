@@ -113,6 +113,10 @@ TEST(Seed, WhatWasFoundBefore) {
       {"fair", 5472, "too little is left of a grant after a long wait", "stopped"},
       {"permit", 4513, "the same", "stopped"},
       {"shared", 11045, "what is noted of a hold that ended early stays as long as it would have"},
+      {"semaphore", 13536, "an answer that came before a process stood still is heard after it",
+       "stopped"},
+      {"permit", 13536, "the same", "stopped"},
+      {"multi", 13999, "a late copy of a forced release ends the next hold", "operators"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =

@@ -402,12 +402,16 @@ void World::ended_outside(std::size_t place) {
 Task<void> World::operate(std::size_t place, Machine& machine) {
   if (std::exchange(operating_, true)) co_return;
   workload_->ledgers()[place]->may_be_forced(true);
+  nanoseconds late{};
   try {
     auto operating = workload_->operate(place, machine, dice_);
     co_await operating;
   } catch (const Error& failure) {
     journal_.note("an operator fails: {}", failure.what());
+    late = profile_.line.longest_late + profile_.line.longest_unaware;
   }
+  auto waiting = sleep_until(clock_, clock_.steady() + late);
+  co_await waiting;  // what has got no answer may be executed until then
   operating_ = false;
   workload_->ledgers()[place]->may_be_forced(false);
   ended_outside(place);
