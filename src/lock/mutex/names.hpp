@@ -49,9 +49,12 @@ class CallNames {
       std::memcpy(end, text.data(), text.size());
       end += text.size();
     };
-    const auto made = [&](std::string_view prefix) {
+    // A prefix whose length the compiler knows is copied without a call.
+    const auto made = [&]<std::size_t size>(const char(&prefix)[size]) {
+      static_assert(size - 1 <= longest_prefix);
       char* const begin = end;
-      put(prefix);
+      std::memcpy(end, prefix, size - 1);
+      end += size - 1;
       if (!tagged) *end++ = '{';
       put(name);
       if (!tagged) *end++ = '}';

@@ -130,7 +130,8 @@ Task<Granted> Entrance::acquire(std::shared_ptr<OwnerState> owner, milliseconds 
     count(metrics().lock_refused);
     co_return nothing_granted<Granted>();
   }
-  metrics().lock_wait.observe(clock.steady() - began);
+  // A hold that is entered again began before.
+  metrics().lock_wait.observe((hold->began < began ? clock.steady() : hold->began) - began);
   co_return Internals::held(std::move(hold));
 }
 
