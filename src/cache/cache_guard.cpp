@@ -67,11 +67,12 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     const auto self = shared_from_this();
     check(key);
     cache::Flights::Wanted wanted{
-        .key = std::move(key), .value_key = {}, .loader = std::move(loader)};
+        .key = std::move(key), .value_key = {}, .loader = std::move(loader),
+        .need = cache::Loads::current()};
     wanted.value_key = common_->names.value_of(wanted.key);
     if (common_->loads.is_loading(wanted.value_key))
-      refuse(
-          fmt::format("the loader of '{}' asks the cache for this key", cache::shown(wanted.key)));
+      refuse(fmt::format("the loader of '{}' asks for this key, itself or by a load that it needs",
+                         cache::shown(wanted.key)));
     const milliseconds wait = call.wait > milliseconds{0} ? call.wait : common_->options.wait;
     const SteadyTime deadline = Clock::add(common_->clock().steady(), wait);
     const std::string value_key = wanted.value_key;

@@ -69,7 +69,7 @@ Common::Common(Store& of, std::string name, CacheGuardOptions chosen, detail::Ca
       form(how),
       names(checked_name(std::move(name))),
       wire(store, names, options.lease, options.durability),
-      loads(store.clock(), options.max_loads, options.max_waiting_loads),
+      loads(store, options.max_loads, options.max_waiting_loads),
       failures(options.failure_ttl) {}
 
 std::optional<Object> Common::decode(const Entry& entry, std::string_view value_key) const {

@@ -22,7 +22,7 @@ Flights::Flights(std::shared_ptr<Common> common)
 
 Task<Object> Flights::join(Wanted wanted, SteadyTime deadline) {
   const auto caller = std::make_shared<Caller>(common_->store.driver(), std::move(wanted.loader),
-                                               common_->loads.current());
+                                               std::move(wanted.need));
   FlightPointer flight;
   bool is_first = false;
   bool was_alone = false;

@@ -36,6 +36,7 @@ class Flights : public std::enable_shared_from_this<Flights> {
     std::string value_key;
     Loader loader;
     std::string replace = {};  ///< the head of a value that will not do
+    Loads::Need need = {};     ///< the load that asks
   };
   /// The value, by whatever load brings it. Throws Error (timeout) at `deadline`, and what the
   /// header of CacheGuard says of get().

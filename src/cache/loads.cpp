@@ -11,13 +11,22 @@ namespace sluice::cache {
 
 Error closed_guard() { return Error{Errc::closed, "the cache guard has ended"}; }
 
-Loads::Loads(Clock& clock, std::size_t most, std::size_t most_waiting)
-    : most_(most), most_waiting_(most_waiting), state_(std::make_shared<State>(clock)) {}
+Loads::Loads(Store& store, std::size_t most, std::size_t most_waiting)
+    : store_(store),
+      most_(most),
+      most_waiting_(most_waiting),
+      state_(std::make_shared<State>(store.clock())) {}
 
 bool Loads::is_loading(std::string_view key) const noexcept {
-  if (mine_ != state_.get()) return false;
   for (const Link* link = running_.get(); link; link = link->needed_by.get())
-    if (link->key == key) return true;
+    if (link->runs && &link->store == &store_ && link->key == key) return true;
+  return false;
+}
+
+/// Whether a load of this guard that runs needs it.
+bool Loads::is_needed_here(const Link& link) const noexcept {
+  for (const Link* by = link.needed_by.get(); by; by = by->needed_by.get())
+    if (by->runs && by->loads == state_.get()) return true;
   return false;
 }
 
@@ -25,17 +34,14 @@ Task<Loaded> Loads::run(std::string key, Loader loader, Need need, SteadyTime be
   const auto turn = std::make_shared<Turn>();
   turn->loader = std::move(loader);
   turn->begin_before = begin_before;
-  auto link = std::make_shared<Link>();
-  link->key = std::move(key);
-  link->needed_by = std::move(need);
-  turn->link = std::move(link);
+  turn->link = std::make_shared<Link>(store_, state_.get(), std::move(key), std::move(need));
   enter(turn);
   co_await turn->done;
   co_return std::move(turn->loaded);
 }
 
 void Loads::enter(const std::shared_ptr<Turn>& turn) {
-  const bool nested = turn->link->needed_by != nullptr;
+  const bool nested = turn->nested = is_needed_here(*turn->link);
   State& state = *state_;
   const std::lock_guard lock{state.mutex};
   if (state.closed) throw closed_guard();
@@ -81,11 +87,10 @@ void Loads::work(const std::shared_ptr<State>& state) {
     state->waiting.pop_front();
     ++state->busy;
     lock.unlock();
-    const bool nested = turn->link->needed_by != nullptr;
     load(*state, *turn);
     lock.lock();
     --state->busy;
-    if (nested) --state->nested;
+    if (turn->nested) --state->nested;
   }
   --state->threads;
   mine_ = nullptr;
@@ -103,6 +108,7 @@ void Loads::load(State& state, Turn& turn) {
       turn.loaded.error = std::current_exception();
     }
     running_ = nullptr;  // what goes on from here is no part of the load
+    turn.link->runs = false;
   }
   turn.loader = nullptr;
   turn.loaded.took = state.clock.steady() - begun;

@@ -3,10 +3,11 @@
 /// A thread is started for a load that finds none idle. One that finds nothing more to do ends, but
 /// for one, which waits for the next load.
 ///
-/// A load that asks the same guard for another key blocks its thread, and does not load meanwhile:
-/// loads that it needs may have as many threads more.
+/// A load that asks the same guard for another key, itself or by the load of another guard, blocks
+/// its thread, and does not load meanwhile: loads that it needs may have as many threads more.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -34,21 +35,24 @@ Error closed_guard();
 /// Threads: any.
 class Loads {
  public:
-  Loads(Clock& clock, std::size_t most, std::size_t most_waiting);
+  Loads(Store& store, std::size_t most, std::size_t most_waiting);
   /// REQUIRES: close() has returned.
   ~Loads() = default;
   Loads(const Loads&) = delete;
   Loads& operator=(const Loads&) = delete;
 
-  /// A load that runs, and the one of the same guard that needs it.
+  /// A load, and the one that needs it, perhaps of another guard.
   struct Link {
+    Store& store;
+    const void* loads;  // whose load it is
     std::string key;
     std::shared_ptr<const Link> needed_by;
+    std::atomic<bool> runs{true};
   };
   using Need = std::shared_ptr<const Link>;
-  /// The load of this guard that this thread runs; null: none.
-  Need current() const { return mine_ == state_.get() ? running_ : nullptr; }
-  /// Whether this thread loads `key` of this guard, or what such a load needs.
+  /// The load, of any guard, that this thread runs; null: none.
+  static Need current() { return running_; }
+  /// Whether this thread loads `key` by a guard of this Store, or what such a load needs.
   bool is_loading(std::string_view key) const noexcept;
 
   /// Runs `loader` for `key` when there is room. `need`: the current() of the caller. Throws Error:
@@ -62,7 +66,8 @@ class Loads {
  private:
   struct Turn {
     Loader loader;
-    Need link;
+    std::shared_ptr<Link> link;
+    bool nested = false;  // a thread of this guard waits for it
     SteadyTime begin_before;
     Loaded loaded;
     Completion done;
@@ -84,10 +89,12 @@ class Loads {
   static void work(const std::shared_ptr<State>& state);
   static void load(State& state, Turn& turn);
   void enter(const std::shared_ptr<Turn>& turn);
+  bool is_needed_here(const Link& link) const noexcept;
 
   inline static thread_local const State* mine_ = nullptr;  // whose thread this is
   inline static thread_local Need running_;
 
+  Store& store_;
   const std::size_t most_;
   const std::size_t most_waiting_;
   const std::shared_ptr<State> state_;

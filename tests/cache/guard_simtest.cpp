@@ -392,6 +392,47 @@ TEST_F(Guard, ALoaderThatAsksForItsOwnKeyIsToldSo) {
   EXPECT_EQ(source_.loads(), 0);
 }
 
+TEST_F(Guard, ACircleOverTwoGuardsIsToldSo) {
+  Cache users{line_, "user", plain()};
+  Cache teams{line_, "team", plain()};
+  const auto team = [&] { return *users.get("1", [] { return std::string{"never"}; }).get(); };
+  const auto user = [&] { return *teams.get("1", team).get(); };
+  EXPECT_EQ(error_of(users.get("1", user)), Errc::bad_argument);
+  Cache again{line_, "user", plain()};
+  const auto same = [&] { return *again.get("1", source_.loader()).get(); };
+  EXPECT_EQ(error_of(users.get("1", same)), Errc::bad_argument);
+  EXPECT_EQ(source_.loads(), 0);
+}
+
+TEST_F(Guard, ALoadThatGoesOnBehindItsCallerIsNoCircle) {
+  Cache users{line_, "user", plain()};
+  Cache teams{line_, "team", plain()};
+  source_.hold();
+  const auto team = [&] {
+    (void)source_.read();
+    return *users.get("1", [] { return std::string{"two"}; }).get();
+  };
+  std::optional<Get> asked;
+  const auto user = [&]() -> std::string {
+    asked.emplace(teams.get("1", team));
+    source_.await_begun(1);
+    throw std::runtime_error{"not now"};
+  };
+  EXPECT_THROW(users.get("1", user).get(), std::runtime_error);
+  source_.let_go();
+  EXPECT_EQ(asked->get(), "two");
+}
+
+TEST_F(Guard, ALoaderMayAskForOtherKeysByAnotherGuardThoughTheBulkheadIsFull) {
+  auto options = plain();
+  options.max_loads = 1;
+  Cache users{line_, "user", options};
+  Cache teams{line_, "team", options};
+  const auto chief = [&] { return *users.get("2", [] { return std::string{"chief"}; }).get(); };
+  const auto user = [&] { return *teams.get("1", chief).get(); };
+  EXPECT_EQ(users.get("1", user).get(), "chief");
+}
+
 TEST_F(Guard, ALoaderMayAskForOtherKeysThoughTheBulkheadIsFull) {
   auto options = plain();
   options.max_loads = 1;
