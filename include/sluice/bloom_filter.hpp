@@ -127,7 +127,8 @@ class BloomFilter {
   }
 
   /// From now on contains what `other` contains, too. Throws Error (bad_argument), having done
-  /// nothing, for another kind or size; `scalable` filters may differ in size, and are chained.
+  /// nothing, for another kind or size; `scalable` filters may differ in size, and are chained: of
+  /// both together at most 64.
   void merge(const BloomFilter& other);
 
   /// O(size).
@@ -136,8 +137,8 @@ class BloomFilter {
 
   /// Writes a file, durably, and puts it in the place of an older one; killed on the way, it leaves
   /// that one as it was, and a file `path.XXXX.draft`. What is added meanwhile may be in it or not.
-  /// Throws Error: bad_argument (also for a folder, pipe or device of that name), out_of_space,
-  /// corrupt (the disk fails).
+  /// Throws Error: bad_argument (also for a folder, pipe or device of that name, and a path with a
+  /// byte 0), out_of_space, corrupt (the disk fails).
   void save(const std::string& path) const;
   /// Reads a file into memory. Throws Error: corrupt; bad_argument for what is no file, or has more
   /// than `max_bytes`.

@@ -204,7 +204,8 @@ class CacheGuard {
 
   /// The value of `key`, from the cache or else by `load(key)` or `load()`, which returns a T, a
   /// std::optional<T> (empty: there is none) or a Task of these. Empty: there is none.
-  /// Throws Error: bad_argument (a key above 64 KiB; a loader that asks for the key it loads);
+  /// Throws Error: bad_argument (a key above 64 KiB; a loader that asks for the key it loads, also
+  /// in a circle over guards of one Store);
   /// timeout (no value within the wait); overloaded (too many loads wait for their turn);
   /// wrong_type (the key holds what no guard wrote); what the store throws, as `when_down` says;
   /// and what the loader throws, as it is.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -13,6 +14,18 @@
 #include "bloom/memory.hpp"
 
 namespace sluice::bloom {
+namespace {
+
+/// The system would take the part before a byte 0 for the path.
+const std::string& checked(const std::string& path) {
+  if (path.find('\0') == std::string::npos) return path;
+  std::string shown = path;
+  std::ranges::replace(shown, '\0', '?');
+  throw Error{Errc::bad_argument,
+              fmt::format("a Bloom filter has no file '{}': there is a byte 0 in its path", shown)};
+}
+
+}  // namespace
 
 void fail(const char* what, const std::string& path) {
   const int number = errno;
@@ -30,7 +43,7 @@ Error damaged(const std::string& path, std::string_view why) {
 }
 
 Draft::Draft(const std::string& path)
-    : path_(path), draft_(fmt::format("{}.{}.draft", path, random_hex_128())) {
+    : path_(checked(path)), draft_(fmt::format("{}.{}.draft", path, random_hex_128())) {
   struct stat old {};
   if (::stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode))  // such as /dev/stdout
     throw Error{
@@ -83,7 +96,7 @@ void Draft::put(std::span<const std::byte> bytes) {
 }
 
 SavedFile::SavedFile(const std::string& path)
-    : path_(path), file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {
+    : path_(checked(path)), file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {
   if (!file_.is_open()) fail("open", path);
   struct stat status {};
   if (::fstat(file_.number(), &status) != 0) fail("look at", path);

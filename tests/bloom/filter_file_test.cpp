@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 
@@ -211,6 +212,25 @@ TEST(BloomFile, ASaveReplacesNothingButAFile) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator{folder.path()}, {}), 2);
+}
+
+TEST(BloomFile, APathWithANulIsRefusedWhole) {
+  const test::TempDir folder;
+  const std::string path = (folder / "filter").string();
+  BloomFilter{}.save(path);
+  const auto before = read(path);
+  const std::string cut = path + std::string(1, '\0') + "other";
+  const std::function<void()> calls[] = {[&] { filled(BloomKind::guava, 3).save(cut); },
+                                         [&] { (void)BloomFilter::load(cut); },
+                                         [&] { (void)BloomFilter::map(cut); }};
+  for (const auto& call : calls) try {
+      call();
+      ADD_FAILURE() << "the part before the NUL was taken for the path";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::bad_argument);
+      EXPECT_TRUE(error.message().contains(path + "?other")) << error.message();
+    }
+  EXPECT_EQ(read(path), before);
 }
 
 TEST(BloomFile, LargerThanAllowedIsMappedButNotLoaded) {

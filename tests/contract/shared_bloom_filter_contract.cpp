@@ -387,6 +387,29 @@ TEST_P(SharedBloomContract, ARebuildOfAFilterThatEndsMeanwhileIsGivenUp) {
   }
 }
 
+TEST_P(SharedBloomContract, ARebuildOfAFilterThatCameAndWentMeanwhileIsGivenUp) {
+  SharedBloomFilter filter{store(), name("filter")};
+  auto rebuild = filter.try_rebuild(small).get();
+  ASSERT_TRUE(rebuild.has_value());
+  ASSERT_TRUE(filter.try_create(small).get());
+  (void)filter.add("a").get();
+  store().run({"DEL", name("filter"), name("filter") + ":config"}).get();  // its time is over
+  EXPECT_EQ(error_of([&] { rebuild->finish().get(); }), Errc::closed);
+  EXPECT_FALSE(filter.exists().get());
+
+  rebuild.reset();
+  ASSERT_TRUE(comes_true([&] { return keys().empty(); }));
+  rebuild = filter.try_rebuild(small).get();
+  ASSERT_TRUE(filter.try_create(small).get());
+  (void)filter.add("b").get();
+  rebuild->finish().get();
+  EXPECT_TRUE(filter.contains("b").get());
+  auto next = filter.try_rebuild(small).get();  // and of one that was made by a rebuild
+  ASSERT_TRUE(next.has_value());
+  next->finish().get();
+  EXPECT_FALSE(filter.contains("b").get());
+}
+
 TEST_P(SharedBloomContract, NoneIsRenamedDuringItsRebuild) {
   auto filter = made(small);
   {
@@ -549,6 +572,12 @@ TEST_P(SharedBloomContract, KeysOfAnotherKindAreAnError) {
   store().run({"HSET", name("filter") + ":config", "hashIterations", "5"}).get();
   store().run({"RPUSH", name("filter"), "x"}).get();
   EXPECT_EQ(error_of([&] { (void)filter.contains("a").get(); }), Errc::wrong_type);
+  EXPECT_EQ(error_of([&] { (void)filter.add("a").get(); }), Errc::wrong_type);
+  auto other = made(small, "other");
+  EXPECT_EQ(error_of([&] { other.merge({name("filter")}).get(); }), Errc::wrong_type);
+  store().run({"DEL", name("other") + ":config"}).get();
+  store().run({"SET", name("other") + ":config", "x"}).get();
+  EXPECT_EQ(error_of([&] { (void)other.add("a").get(); }), Errc::wrong_type);
 }
 
 TEST_P(SharedBloomContract, ACountThatIsNoneIsRefusedBeforeAnythingIsAdded) {
@@ -560,6 +589,7 @@ TEST_P(SharedBloomContract, ACountThatIsNoneIsRefusedBeforeAnythingIsAdded) {
       ADD_FAILURE() << count << ": " << filter.add("b").get();
     } catch (const Error& error) {
       EXPECT_EQ(error.errc(), Errc::wrong_type) << error.message();
+      EXPECT_EQ(error.effect(), Effect::none) << error.message();
     }
     EXPECT_FALSE(filter.contains("b").get()) << count;
     EXPECT_TRUE(filter.contains("a").get()) << count;
@@ -568,8 +598,12 @@ TEST_P(SharedBloomContract, ACountThatIsNoneIsRefusedBeforeAnythingIsAdded) {
 
 TEST_P(SharedBloomContract, NamesOutOfRangeAreRefused) {
   for (const std::string& bad : {std::string{}, std::string(1 << 21, 'x'), std::string{"a{b"},
-                                 std::string{"a}b"}, std::string{"{}a"}})
-    EXPECT_EQ(error_of([&] { SharedBloomFilter{store(), bad}; }), Errc::bad_argument);
+                                 std::string{"a}b"}, std::string{"{}a"}, std::string{"{f}:next"},
+                                 std::string{"{t}f:next"}, std::string{"{f}:config"},
+                                 std::string{"{f}:link:12"}})
+    EXPECT_EQ(error_of([&] { SharedBloomFilter{store(), bad}; }), Errc::bad_argument) << bad;
+  for (const char* const good : {"f:next", "{f}next", "{f}:link:x", "{f}:link:", "{f:next}"})
+    SharedBloomFilter{store(), good};
   auto filter = made(small);
   EXPECT_EQ(error_of([&] { (void)filter.expire(0ms).get(); }), Errc::bad_argument);
   EXPECT_EQ(error_of([&] { (void)filter.rename("a{").get(); }), Errc::bad_argument);

@@ -28,7 +28,6 @@ Task<std::shared_ptr<SharedFilter>> SharedFilter::begin(Definition made,
   add_fields(call, made, terms);
   call.arg(next->id_).arg(static_cast<std::uint64_t>(lease.count())).arg(both ? "1" : "0");
   const Value reply = co_await call.run(store_, false);
-  next->replaces_ = reply.as_integer() == 2;
   co_return reply.as_integer() > 0 ? next : nullptr;
 }
 
@@ -39,9 +38,9 @@ Task<void> SharedFilter::finish(std::shared_ptr<SharedFilter> filter) {
     const Definition old = co_await filter->read();
     if (old.id == id_) co_return;  // an earlier call, whose reply was lost
     // A filter that another program has made meanwhile does not know of the rebuild, and so its
-    // keys are not in it. One that is gone has expired, or was removed.
-    const bool is_the_old_one = old.exists() ? old.next == id_ : !replaces_;
-    if (mine.id != id_ || (both_ && !is_the_old_one)) throw closed();
+    // keys are not in it.
+    const bool is_another = both_ && old.exists() && old.next != id_;
+    if (mine.id != id_ || is_another) throw closed();
     const auto places = filter->names_.links(std::max(mine.links.size(), old.links.size()));
     Call call{scripts::bloom_shared_finish};
     call.key(filter->names_.config).key(names_.config);
@@ -50,6 +49,7 @@ Task<void> SharedFilter::finish(std::shared_ptr<SharedFilter> filter) {
     call.known(old).arg(id_).arg(mine.chain).arg(places.size()).arg(filter->names_.channel);
     const Value reply = co_await call.run(store_, true);
     if (reply.is_aggregate()) continue;
+    if (reply.as_integer() < 0) throw closed();
     // 0: given up; or a chain that grew, or an earlier copy of this call: look again.
     if (reply.as_integer() == 1) co_return;
   }

@@ -8,13 +8,37 @@
 -- part changed
 local call = redis.call
 
--- The definition as it stands, if it is not the one that the caller knows.
+-- Of a script that has not written yet.
+local function wrong_type(text)
+  return redis.error_reply(text .. '; nothing was written')
+end
+local function is_wrong_type(answer)
+  return type(answer) == 'table' and answer.err and string.find(answer.err, '^WRONGTYPE')
+end
+
+-- The definition as it stands, if it is not the one that the caller knows; an error where there can
+-- be none.
 local function changed()
-  local now = call('HMGET', KEYS[1], 'size', 'hashIterations', 'sluice:links', 'sluice:id',
-                   'sluice:next')
+  local now = redis.pcall('HMGET', KEYS[1], 'size', 'hashIterations', 'sluice:links',
+                          'sluice:id', 'sluice:next')
+  if now.err then
+    return is_wrong_type(now) and wrong_type(now.err) or now
+  end
   for i = 1, 5 do
     if (now[i] or '') ~= ARGV[i] then
       return now
+    end
+  end
+end
+
+-- part strings
+-- An error if one of the keys from `first` on holds no string. A user who may not look is not
+-- refused: the bits are what is needed.
+local function no_string(first)
+  for key = first, #KEYS do
+    local size = redis.pcall('STRLEN', KEYS[key])
+    if is_wrong_type(size) then
+      return wrong_type(size.err)
     end
   end
 end
@@ -78,6 +102,7 @@ define(KEYS[1], 1)
 local rebuild = redis.call('HGET', KEYS[3], 'sluice:id')
 if rebuild then
   redis.call('HSET', KEYS[1], 'sluice:next', rebuild)
+  redis.call('HSET', KEYS[3], 'sluice:replaces', '1')
 end
 redis.pcall('PUBLISH', ARGV[7], '')
 return 1
@@ -105,8 +130,9 @@ return table.concat(answers)
 -- ARGV[10] lease of a rebuild that goes on, ms; 0: none   ARGV[11] and on see indexes
 -- Reply: a text of as many 0 and 1 (new); it is shorter where the newest link was full before.
 -- include bloom/shared/shared.lua changed
+-- include bloom/shared/shared.lua strings
 -- include bloom/shared/shared.lua indexes
-local now = changed()
+local now = changed() or no_string(2)
 if now then
   return now
 end
@@ -116,7 +142,7 @@ local free = math.huge
 if capacity > 0 then
   local count = call('HGET', KEYS[1], 'sluice:count') or '0'
   if not string.match(count, '^%d+$') or #count > 15 then
-    return redis.error_reply('WRONGTYPE sluice:count of a Bloom filter is no count')
+    return wrong_type('WRONGTYPE sluice:count of a Bloom filter is no count')
   end
   free = capacity - count
 end
@@ -178,7 +204,8 @@ return {ARGV[1], ARGV[2], ARGV[6], ARGV[4], ARGV[5]}
 -- ARGV[9] 1: count the newest link anew   ARGV[10] channel
 -- Reply: 1 done; 0 a rebuild is under way; -1 the other one is another now.
 -- include bloom/shared/shared.lua changed
-local now = changed()
+-- include bloom/shared/shared.lua strings
+local now = changed() or no_string(4)
 if now then
   return now
 end
@@ -270,7 +297,7 @@ return 1
 -- Begin a rebuild.
 -- KEYS[2] its config   KEYS[3] and on: its links   ARGV[1] to ARGV[6] see define   ARGV[7] its id
 -- ARGV[8] lease, ms   ARGV[9] 1: programs are to add to both filters
--- Reply: 1 begun; 2 and there is a filter; 0 another is under way.
+-- Reply: 1 begun; 0 another is under way.
 local call = redis.call
 local is_there = call('HLEN', KEYS[1]) > 0
 if call('EXISTS', KEYS[2]) == 1 then
@@ -285,15 +312,17 @@ for link = 3, #KEYS do
 end
 if ARGV[9] == '1' and is_there then
   call('HSET', KEYS[1], 'sluice:next', ARGV[7])
+  call('HSET', KEYS[2], 'sluice:replaces', '1')
 end
-return is_there and 2 or 1
+return 1
 
 -- script fill
 -- Write a part of the bits of a rebuild.
 -- KEYS[1] its config   KEYS[2] a link   ARGV[6] offset   ARGV[7] bytes   ARGV[8] lease, ms
 -- Reply: 1.
 -- include bloom/shared/shared.lua changed
-local now = changed()
+-- include bloom/shared/shared.lua strings
+local now = changed() or no_string(2)
 if now then
   return now
 end
@@ -308,15 +337,18 @@ return 1
 --   the rebuild has, then those of the rebuild
 -- ARGV[6] id of the rebuild   ARGV[7] its sluice:links   ARGV[8] how many links of the filter
 -- ARGV[9] channel
--- Reply: 1 done; 0 the rebuild was given up.
+-- Reply: 1 done; 0 the rebuild was given up; -1 the filter that it was to replace is gone.
 -- include bloom/shared/shared.lua changed
 local now = changed()
 if now then
   return now
 end
-local rebuilt = call('HMGET', KEYS[2], 'sluice:id', 'sluice:links')
+local rebuilt = call('HMGET', KEYS[2], 'sluice:id', 'sluice:links', 'sluice:replaces')
 if rebuilt[1] ~= ARGV[6] or (rebuilt[2] or '') ~= ARGV[7] then
   return 0
+end
+if rebuilt[3] and ARGV[1] == '' then
+  return -1  -- it has expired: what is to end must not come back for ever
 end
 local last = 2 + ARGV[8]
 for link = last + 1, #KEYS do
@@ -329,6 +361,7 @@ for link = 3, last do
   call('UNLINK', KEYS[link])
 end
 call('RENAME', KEYS[2], KEYS[1])
+call('HDEL', KEYS[1], 'sluice:replaces')
 call('PERSIST', KEYS[1])
 if ttl > 0 then
   call('PEXPIRE', KEYS[1], ttl)

@@ -33,6 +33,14 @@ void append(std::string& text, const KeyHash& key) {
     for (int shift = 0; shift < 64; shift += 8) text += static_cast<char>(half >> shift);
 }
 
+/// Whether a filter of a shorter name may have a key that is called so.
+bool is_key_of_another(std::string_view name) {
+  if (name.find('{') == name.npos) return false;
+  const auto digits = name.find_last_not_of("0123456789") + 1;
+  const bool is_link = digits < name.size() && name.substr(0, digits).ends_with(":link:");
+  return is_link || name.ends_with(":next") || name.ends_with(":config");
+}
+
 }  // namespace
 
 std::string quoted(const std::string& name) { return to_string(Value::bulk_string(name)); }
@@ -59,6 +67,12 @@ std::string checked_name(std::string name) {
                 fmt::format("Bloom filter {}: braces in a name are a whole tag, as in "
                             "'{{shop}}:users', or its keys would lie in different slots of a "
                             "cluster",
+                            quoted(name))};
+  if (is_key_of_another(name))
+    throw Error{Errc::bad_argument,
+                fmt::format("Bloom filter {}: so a key of another filter is called, which has that "
+                            "one's bits or config; choose a name that does not end in ':next', "
+                            "':config' or ':link:1' behind braces",
                             quoted(name))};
   return name;
 }

@@ -102,7 +102,6 @@ class SharedFilter : public std::enable_shared_from_this<SharedFilter> {
   const std::chrono::milliseconds lease_{};  // of that
   const bool both_ = false;
   const std::string rebuilt_;  // the name of the filter that it will replace
-  bool replaces_ = false;      // and whether there was one when it began
   std::mutex mutex_;
   std::optional<Definition> known_;
   std::shared_ptr<SharedFilter> next_;  // the rebuild that was seen last
