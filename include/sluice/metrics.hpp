@@ -142,6 +142,7 @@ class Histogram {
   X(engine_rewrites, "sluice_engine_rewrites_total", "Append-only files rewritten")
 
 struct Metrics {
+// NOLINTNEXTLINE(*-macro-parentheses): it declares a member
 #define SLUICE_FIELD(field, name, help) std::atomic<std::uint64_t> field{0};
   SLUICE_METRICS(SLUICE_FIELD)
 #undef SLUICE_FIELD

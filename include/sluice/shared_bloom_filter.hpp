@@ -31,6 +31,7 @@ enum class BloomCodec {
 /// and the text "7" are the same key; with kryo5 an Integer, a Long and a text are three.
 class BloomKey {
  public:
+  // NOLINTBEGIN(*-explicit-constructor): a text or a number is given where a key is asked for
   /// REQUIRES: the text lives until the call that it is given to has returned its Task.
   BloomKey(std::string_view text) : value_(text) {}
   BloomKey(const std::string& text) : value_(std::string_view{text}) {}
@@ -44,6 +45,7 @@ class BloomKey {
     else
       value_ = static_cast<std::int64_t>(number);
   }
+  // NOLINTEND(*-explicit-constructor)
 
   using Content = std::variant<std::string_view, std::int32_t, std::int64_t>;
   const Content& content() const noexcept { return value_; }

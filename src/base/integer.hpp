@@ -12,8 +12,9 @@ namespace sluice {
 template <class T>
 std::optional<T> parse_integer(std::string_view text, int base = 10) noexcept {
   T value{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, wrong] = std::from_chars(text.data(), end, value, base);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, wrong] = std::from_chars(begin, end, value, base);
   if (wrong != std::errc{} || rest != end) return std::nullopt;
   return value;
 }
@@ -21,8 +22,9 @@ std::optional<T> parse_integer(std::string_view text, int base = 10) noexcept {
 /// The same of a number that may have a fraction and an exponent; "inf" and "nan" are some, too.
 inline std::optional<double> parse_decimal(std::string_view text) noexcept {
   double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, wrong] = std::from_chars(text.data(), end, value);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, wrong] = std::from_chars(begin, end, value);
   if (wrong != std::errc{} || rest != end) return std::nullopt;
   return value;
 }

@@ -64,7 +64,7 @@ class BlockedFilter final : public Filter {
 
   /// While a batch is looked at, the memory fetches the blocks of the next: 64 to 128 keys ahead,
   /// since it needs 150 ns for a block and does dozens at once.
-  template <int to_write, class Look>
+  template <int Write, class Look>
   std::vector<bool> in_batches(const auto& keys, const Look& look) const {
     std::vector<bool> answers(keys.size());
     std::array<std::array<std::uint64_t, batch>, 2> turns;
@@ -73,7 +73,7 @@ class BlockedFilter final : public Filter {
       const auto some = std::min(batch, keys.size() - from);
       for (std::size_t i = 0; i < some; ++i) {
         hashes[i] = xxh64(keys[from + i]);
-        __builtin_prefetch(blocks_.of(hashes[i]), to_write);
+        __builtin_prefetch(blocks_.of(hashes[i]), Write);
       }
       return Hashes{hashes}.first(some);
     };
