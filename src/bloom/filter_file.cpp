@@ -110,6 +110,9 @@ std::unique_ptr<Filter> finish(const SavedFile& file, const Table& table, const 
                                std::vector<Part> parts) {
   if (sum.value() != table.checksum)
     throw damaged(file.path(), "its checksum is wrong: bytes were changed");
+  for (const auto& [shape, memory] : parts)
+    if (count_bits(memory.words().subspan(shape.bits / 64)) != 0)
+      throw damaged(file.path(), "there are bits behind the last of a part");
   try {
     return make_filter(table.options, std::move(parts));
   } catch (const Error& error) {

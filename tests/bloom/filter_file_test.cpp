@@ -180,6 +180,17 @@ TEST_P(EachKindOfFile, ThatLiesWithTheRightChecksumDoesNoHarm) {
   EXPECT_GT(refused, 40);
 }
 
+/// What fills up its last line would be counted among the bits of the filter.
+TEST_P(EachKindOfFile, ThatHasBitsBehindItsLastIsRefused) {
+  BloomFilter filter{{.kind = GetParam(), .expected = 4}};
+  filter.add(1);
+  filter.save(path_);
+  auto bytes = read(path_);
+  EXPECT_EQ(refusal_of(summed_anew(bytes)), "");
+  bytes.back() = 1;
+  EXPECT_NE(refusal_of(summed_anew(bytes)), "");
+}
+
 TEST(BloomFile, ThatIsNoneIsRefusedWithItsName) {
   const test::TempDir folder;
   const auto missing = (folder / "missing").string();
