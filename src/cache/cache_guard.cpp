@@ -264,11 +264,16 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     return object;
   }
 
-  /// How long the entry is fresh by what is known of the store's clock.
+  /// How long the entry is fresh by what is known of the store's clock. One that would be so for
+  /// longer than any is of a clock that was set back since, and may be of any age.
   std::chrono::microseconds time_left(const Entry& entry, SteadyTime now) const {
+    constexpr auto blur = std::chrono::seconds{1};
     const cache::StoreClock& clock = common_->wire.clock();
     if (!clock.is_known(now)) return std::chrono::microseconds::max() / 1'000'000;
-    return std::chrono::microseconds{entry.fresh_until_us - clock.now_us(now)};
+    const std::chrono::microseconds left{entry.fresh_until_us - clock.now_us(now)};
+    const CacheGuardOptions& options = common_->options;
+    const auto longest = entry.is_absent ? options.absent_ttl : options.ttl;
+    return left > longest + blur ? left.zero() : left;
   }
 
   /// XFetch: the nearer the end, and the longer the load, the likelier.

@@ -521,6 +521,18 @@ TEST_F(Guard, AClockOfTheStoreThatJumpsMakesNoValueOlderThanItsTtl) {
   EXPECT_EQ(cache.get("1", source_.loader()).get(), "two");
 }
 
+TEST_F(Guard, AClockOfTheStoreThatIsSetBackKeepsNoValueForLong) {
+  Cache cache{line_, "user", {.ttl = 10s, .jitter = 0, .early = 1}};
+  cache.get("1", source_.loader()).get();
+  source_.write("two");
+  // What a server has that was set back by an hour: the end of the value is an hour away.
+  const auto seconds = std::stoll(store_->run({"TIME"}).get().as_items().at(0).as_text());
+  const auto value = fmt::format("SLC1v {}000000 1000\none", seconds + 3610);
+  store_->run({"SET", "user:1", value, "EX", "3610"}).get();
+  EXPECT_EQ(cache.get("1", source_.loader()).get(), "one");
+  await([&] { return cache.get("1", source_.loader()).get() == "two"; });
+}
+
 // What may be lost, doubled and late on the way, and a model: a value is one that the row had since
 // the last invalidation that was acknowledged before the call.
 TEST_F(Guard, OnABadLineNothingOlderThanAnAcknowledgedInvalidationIsServed) {
