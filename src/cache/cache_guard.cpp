@@ -66,9 +66,10 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions call) {
     const auto self = shared_from_this();
     check(key);
-    cache::Flights::Wanted wanted{
-        .key = std::move(key), .value_key = {}, .loader = std::move(loader),
-        .need = cache::Loads::current()};
+    cache::Flights::Wanted wanted{.key = std::move(key),
+                                  .value_key = {},
+                                  .loader = std::move(loader),
+                                  .need = cache::Loads::current()};
     wanted.value_key = common_->names.value_of(wanted.key);
     if (common_->loads.is_loading(wanted.value_key))
       refuse(fmt::format("the loader of '{}' asks for this key, itself or by a load that it needs",
@@ -264,16 +265,14 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     return object;
   }
 
-  /// How long the entry is fresh by what is known of the store's clock. One that would be so for
-  /// longer than any is of a clock that was set back since, and may be of any age.
+  /// How long the entry is fresh by what is known of the store's clock. A value that would be so
+  /// for longer than any is of a clock that was set back since, and may be of any age.
   std::chrono::microseconds time_left(const Entry& entry, SteadyTime now) const {
     constexpr auto blur = std::chrono::seconds{1};
     const cache::StoreClock& clock = common_->wire.clock();
     if (!clock.is_known(now)) return std::chrono::microseconds::max() / 1'000'000;
     const std::chrono::microseconds left{entry.fresh_until_us - clock.now_us(now)};
-    const CacheGuardOptions& options = common_->options;
-    const auto longest = entry.is_absent ? options.absent_ttl : options.ttl;
-    return left > longest + blur ? left.zero() : left;
+    return !entry.is_absent && left > common_->options.ttl + blur ? left.zero() : left;
   }
 
   /// XFetch: the nearer the end, and the longer the load, the likelier.

@@ -38,8 +38,8 @@ void check(BloomFilter filter) {
 class File {
  public:
   explicit File(std::string_view bytes) : number_(::memfd_create("filter", 0)) {
-    require(number_ >= 0 && ::write(number_, bytes.data(), bytes.size()) ==
-                                static_cast<ssize_t>(bytes.size()),
+    require(number_ >= 0 &&
+                ::write(number_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
             "no memory for a file");
   }
   File(const File&) = delete;
@@ -125,16 +125,12 @@ void try_config(std::string_view text) {
 void try_any(unsigned choice, std::string_view bytes) {
   const bool is_summed = (choice & 8) != 0;
   switch (choice % 8) {
-    case 0:
-      return try_guava(bytes);
-    case 1:
-      return try_parquet(bytes);
-    case 2:
-      return try_file(is_summed ? summed(std::string{bytes}, 32, 64) : std::string{bytes});
+    case 0: return try_guava(bytes);
+    case 1: return try_parquet(bytes);
+    case 2: return try_file(is_summed ? summed(std::string{bytes}, 32, 64) : std::string{bytes});
     case 3:
       return try_shared_file(is_summed ? summed(std::string{bytes}, 48, 56) : std::string{bytes});
-    default:
-      return try_config(bytes);
+    default: return try_config(bytes);
   }
 }
 

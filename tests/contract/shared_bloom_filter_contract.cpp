@@ -597,10 +597,10 @@ TEST_P(SharedBloomContract, ACountThatIsNoneIsRefusedBeforeAnythingIsAdded) {
 }
 
 TEST_P(SharedBloomContract, NamesOutOfRangeAreRefused) {
-  for (const std::string& bad : {std::string{}, std::string(1 << 21, 'x'), std::string{"a{b"},
-                                 std::string{"a}b"}, std::string{"{}a"}, std::string{"{f}:next"},
-                                 std::string{"{t}f:next"}, std::string{"{f}:config"},
-                                 std::string{"{f}:link:12"}})
+  for (const std::string& bad :
+       {std::string{}, std::string(1 << 21, 'x'), std::string{"a{b"}, std::string{"a}b"},
+        std::string{"{}a"}, std::string{"{f}:next"}, std::string{"{t}f:next"},
+        std::string{"{f}:config"}, std::string{"{f}:link:12"}})
     EXPECT_EQ(error_of([&] { SharedBloomFilter{store(), bad}; }), Errc::bad_argument) << bad;
   for (const char* const good : {"f:next", "{f}next", "{f}:link:x", "{f}:link:", "{f:next}"})
     SharedBloomFilter{store(), good};

@@ -36,9 +36,9 @@ end
 -- refused: the bits are what is needed.
 local function no_string(first)
   for key = first, #KEYS do
-    local size = redis.pcall('STRLEN', KEYS[key])
-    if is_wrong_type(size) then
-      return wrong_type(size.err)
+    local bit = redis.pcall('GETBIT', KEYS[key], 0)
+    if is_wrong_type(bit) then
+      return wrong_type(bit.err)
     end
   end
 end
