@@ -34,6 +34,7 @@ Task<Loaded> Loads::run(std::string key, Loader loader, Need need, SteadyTime be
   const auto turn = std::make_shared<Turn>();
   turn->loader = std::move(loader);
   turn->begin_before = begin_before;
+  while (need && !need->runs) need = need->needed_by;  // nobody waits there any more
   turn->link = std::make_shared<Link>(store_, state_.get(), std::move(key), std::move(need));
   enter(turn);
   co_await turn->done;
