@@ -17,12 +17,11 @@ namespace sluice::bloom {
 namespace {
 
 /// The system would take the part before a byte 0 for the path.
-const std::string& checked(const std::string& path) {
+std::string checked(std::string path) {
   if (path.find('\0') == std::string::npos) return path;
-  std::string shown = path;
-  std::ranges::replace(shown, '\0', '?');
+  std::ranges::replace(path, '\0', '?');
   throw Error{Errc::bad_argument,
-              fmt::format("a Bloom filter has no file '{}': there is a byte 0 in its path", shown)};
+              fmt::format("a Bloom filter has no file '{}': there is a byte 0 in its path", path)};
 }
 
 }  // namespace
