@@ -49,6 +49,7 @@ class Combiner {
       co_await entry.answered;
     }
     if (entry.error) std::rethrow_exception(entry.error);
+    // NOLINTNEXTLINE(*-unchecked-optional-access): it is answered, and not by an error
     co_return static_cast<Result>(std::move(*entry.reply));
   }
 
