@@ -23,9 +23,11 @@ class Unexpected {
 template <class T, class E>
 class Expected {
  public:
+  // NOLINTBEGIN(*-explicit-constructor): as std's
   template <std::convertible_to<T> U = T>
   Expected(U&& value) : content_(std::in_place_index<0>, std::forward<U>(value)) {}
   Expected(Unexpected<E> none) : content_(std::in_place_index<1>, std::move(none.error())) {}
+  // NOLINTEND(*-explicit-constructor)
 
   bool has_value() const noexcept { return content_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }
@@ -55,6 +57,7 @@ template <class E>
 class Expected<void, E> {
  public:
   Expected() = default;
+  // NOLINTNEXTLINE(*-explicit-constructor): as std's
   Expected(Unexpected<E> none) : error_(std::move(none.error())) {}
 
   bool has_value() const noexcept { return !error_; }
