@@ -171,7 +171,8 @@ TEST_F(GuardOnServer, AMillionRandomIdsBehindAFilterLoadNothing) {
 TEST_F(GuardOnServer, TenThousandKeysWrittenTogetherEndSpreadOverTheJitter) {
   constexpr int many = rounds(10'000);
   const auto store = open_patiently(server_.url());
-  Cache cache{*store, "user", {.ttl = 1000s, .jitter = 0.1, .max_waiting_loads = many}};
+  Cache cache{
+      *store, "user", {.ttl = 1000s, .jitter = 0.1, .wait = 60s, .max_waiting_loads = many}};
   std::vector<Task<std::optional<std::string>>> calls;
   for (int i = 0; i < many; ++i)
     calls.push_back(cache.get(std::to_string(i), [] { return std::string{"one"}; }));
