@@ -169,8 +169,8 @@ class OrderStore;
 struct EndedOrder;
 
 struct ArchiveOptions {
-  /// All orders go into this file, too, as CSV; it is there whole or not at all. Empty: the
-  /// database alone has them.
+  /// All orders go into this file, too, as CSV, each as it stands when the sale is archived, or
+  /// later; it is there whole or not at all. Empty: the database alone has them.
   std::string file = {};
   /// About how many orders one step deletes, 1 to 10,000. Fewer hold up a server for less: 100 for
   /// less than a millisecond, also where a hash of a million shrinks meanwhile; 500 for up to 10.

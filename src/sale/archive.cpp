@@ -154,7 +154,13 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
     if (!begun) throw;
   }
   attach(store, sale.definition(), orders);
-  if (!options.file.empty()) export_orders(orders, name, options.file);
+  DatabaseTotals exported;
+  const auto write_file = [&] {
+    if (options.file.empty()) return;
+    exported = orders.totals(name);
+    export_orders(orders, name, options.file);
+  };
+  write_file();
 
   const auto now = fmt::to_string(store.time().get().time_since_epoch().count());
   if (!begun)
@@ -172,6 +178,11 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
     throw Error{Errc::server,
                 fmt::format("sale '{}': an order came on its way meanwhile; archive again", name)};
   if (begun && hashes.as_integer() == 0) return false;
+  // An order that was cancelled before the mark is so in the file.
+  if (!begun && !options.file.empty())
+    if (const auto marked = orders.totals(name);
+        marked.orders != exported.orders || marked.units != exported.units)
+      write_file();
   Records records{store, sale.definition()};
   while (records.remove_some(options.step).get())
     if (stop.stop_requested())

@@ -2,6 +2,7 @@
 // is killed.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <random>
@@ -407,6 +408,29 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   EXPECT_TRUE(sale_.cancel(*orders_, {"ann"}, {"r2"}, "late").now);
   EXPECT_TRUE(orders_->returns("s", -1, 10, true).empty());
   EXPECT_FALSE(sale_.archive(*orders_));
+}
+
+// Between the last look at it and the mark, after which no key of the order is there any more.
+TEST_F(SaleEnds, AnOrderThatIsCancelledBesideAnArchiveIsCancelledInItsFile) {
+  const test::TempDir folder;
+  const auto file = (folder / "orders.csv").string();
+  for (const auto* const buyer : {"ann", "bob"}) buy(buyer, "r", 2);
+  test::WatchedOrders watched{*orders_};
+  int exports = 0;
+  bool met = false;
+  watched.before = [&](std::string_view call) {
+    exports += call == "page" && std::filesystem::exists(file + ".unfinished");
+    if (call != "keep_definition" || !std::filesystem::exists(file)) return;
+    if (!std::exchange(met, true)) sale_.cancel(*orders_, {"bob"}, {"r"}, "beside it");
+  };
+  EXPECT_TRUE(sale_.archive(watched, {.file = file}));
+  EXPECT_TRUE(met);
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  EXPECT_NE(text.str().find("r,awaiting,\n"), std::string::npos) << text.str();
+  EXPECT_NE(text.str().find("r,cancelled,beside it\n"), std::string::npos) << text.str();
+  EXPECT_EQ(exports, 2);
+  EXPECT_TRUE(audit(*store_, sale_, *orders_).ok());
 }
 
 TEST_F(SaleEnds, AnExportAsksForTheReasonsOfManyOrdersAtOnce) {
