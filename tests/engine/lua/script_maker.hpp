@@ -25,7 +25,7 @@ class ScriptStage {
   std::string run(const std::string& script);
 
  private:
-  std::string told() { return to_string(session_.run(engine::Line{"EVAL", teller_, "0"})); }
+  std::string told();
 
   engine::EngineSession session_;
   std::string teller_;
