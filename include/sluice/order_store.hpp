@@ -3,8 +3,9 @@
 /// Guarantee (of `open_order_store`): an insert is one transaction, on disk when it returns; an
 ///   order is inserted once, however often it is given; the units of the inserted orders are
 ///   exactly what the database's stock lost; the database itself refuses a second order under the
-///   same (sale, id), (sale, number) or (sale, buyer, n), and a stock below zero. An order ends
-///   once: its row says how, and gives its units back to the stock in the same transaction.
+///   same (sale, id), (sale, number), (sale, buyer, n) or (sale, buyer, request), and a stock below
+///   zero. An order ends once: its row says how, and gives its units back to the stock in the same
+///   transaction.
 /// Not guaranteed: anything about rows that other programs change.
 /// Threads: one at a time. Processes: as many as the database allows; each opens its own.
 ///
@@ -113,8 +114,8 @@ class OrderStore {
   /// The orders with these ids, in no order; those that are not there are left out.
   virtual std::vector<SaleOrder> find(const std::string& sale,
                                       std::span<const std::int64_t> ids) = 0;
-  /// For each of the orders, whether it can never get in as another one has its id, its number or
-  /// its place (buyer, n).
+  /// For each of the orders, whether it can never get in as another one has its id, its number, its
+  /// place (buyer, n) or its request.
   virtual std::vector<bool> are_taken(const std::string& sale,
                                       std::span<const SaleOrder> orders) = 0;
   /// Of those of the buyers that have orders, in no order.
@@ -187,7 +188,8 @@ class OrderStore {
 
 /// "sqlite:/path/to/orders.db" (created when it is not there), "sqlite::memory:" (gone with the
 /// OrderStore). The tables are made where they are missing.
-/// Throws Error: bad_argument for another scheme, and as OrderStore's functions.
+/// Throws Error: bad_argument for another scheme; corrupt where a file of an older version has two
+/// orders of one request (names them); and as OrderStore's functions.
 std::unique_ptr<OrderStore> open_order_store(const std::string& url);
 
 }  // namespace sluice

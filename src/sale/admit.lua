@@ -19,9 +19,10 @@
 -- include sale/recovery.lua store
 local id_epoch, id_lane = 1704067200, 1048576
 
-local fields = {'capacity', 'sold', 'limit', 'opens', 'closes', 'closed', 'type', 'digits', 'last',
-                'day', 'taken', 'second', 'sequence', 'orders', 'lane', 'unit_limit', 'recovering',
-                'store', 'epoch'}
+-- The first 13 are figures; the sale's creation writes 7 of them, its orders and recoveries the rest.
+local fields = {'capacity', 'sold', 'limit', 'unit_limit', 'orders', 'lane', 'digits',
+                'epoch', 'last', 'taken', 'second', 'sequence', 'day',
+                'opens', 'closes', 'type', 'closed', 'recovering', 'store'}
 local sale = redis.call('hmget', KEYS[1], unpack(fields))
 local days = tonumber(ARGV[1])
 local first = 3 + 2 * days
@@ -32,46 +33,38 @@ if not sale[1] then
 end
 
 -- What no sale writes is told by its name, not reckoned with.
-local damaged
-local function figure(at, where_missing)
-  local value = tonumber(sale[at] or where_missing)
-  if value and value >= 0 and value <= 1e16 and value % 1 == 0 then return value end
-  damaged = damaged or at
-  return 0
+local width, day, opens, closes = sale[7], sale[13], tonumber(sale[14]), tonumber(sale[15])
+local damaged = not opens and sale[14] ~= '' and 14 or not closes and sale[15] ~= '' and 15
+                or not sale[16] and 16
+for at = 1, 13 do
+  local value = tonumber(sale[at] or at > 7 and 0)
+  if not value or value < 0 or value > 1e16 or value % 1 ~= 0 then
+    damaged = at
+    break
+  end
+  sale[at] = value
 end
-local function bound(at)
-  local value = tonumber(sale[at])
-  if not value and sale[at] ~= '' then damaged = damaged or at end
-  return value
-end
-local capacity, sold, orders = figure(1), figure(2), figure(14)
-local limit, unit_limit, digits, lane = figure(3), figure(16), figure(8), figure(15)
-local opens, closes, epoch = bound(4), bound(5), figure(19, 0)
-local last, day_taken, last_second, last_sequence =
-    figure(9, 0), figure(11, 0), figure(12, 0), figure(13, 0)
-figure(10, 0)
-if damaged or not sale[7] then
-  return {'damaged', fields[damaged or 7], sale[damaged or 7] or ''}
-end
+if damaged then return {'damaged', fields[damaged], sale[damaged] or ''} end
+local capacity, sold, limit, unit_limit, orders, lane, digits, epoch, last, day_taken, last_second,
+      last_sequence = unpack(sale, 1, 12)
 
 local time = redis.call('time')
-local now = math.max(time[1] * 1000000 + time[2], last)
-if now < tonumber(ARGV[3]) or now >= tonumber(ARGV[2]) then
-  return {'range', string.format('%.0f', now)}
-end
+local now, now_text = time[1] * 1000000 + time[2], string.format('%s%06d', time[1], time[2])
+if now < last then now, now_text = last, string.format('%.0f', last) end
+if now < tonumber(ARGV[3]) or now >= tonumber(ARGV[2]) then return {'range', now_text} end
 
 local shut
-if sale[17] or (sale[18] and sale[18] ~= store_now()) then shut = 'G'
-elseif sale[6] or (closes and now >= closes) then shut = 'C'
+if sale[18] or (sale[19] and sale[19] ~= store_now()) then shut = 'G'
+elseif sale[17] or (closes and now >= closes) then shut = 'C'
 elseif opens and now < opens then shut = 'W' end
 
 -- The label of today; never an earlier one than before, also if clients disagree on where days
 -- begin.
-local today = sale[10] or ''
+local today = day or ''
 for at = 3, first - 2, 2 do
   if now >= tonumber(ARGV[at]) and ARGV[at + 1] > today then today = ARGV[at + 1] end
 end
-local taken = today == sale[10] and day_taken or 0
+local taken = today == day and day_taken or 0
 local most = 10 ^ digits - 1
 
 local second = math.floor(now / 1000000) - id_epoch
@@ -84,8 +77,10 @@ if second ~= last_second or sequence < begins or sequence > id_most then
   sequence = begins  -- the last id was of another second, or of the lane before a recovery
 end
 
-local shape = 'a %d %.0f ' .. sale[7] .. today .. '%0' .. digits .. 'd %.0f '
-              .. string.format('%.0f', now) .. ' '
+-- '%d' is printed much faster, and may end at 2^31.
+local units_shape = capacity < 2147483648 and '%d ' or '%.0f '
+local shape = 'a %d ' .. (id_most < 2147483648 and '%d ' or '%.0f ') .. sale[16] .. today .. '%0'
+              .. width .. 'd ' .. units_shape .. now_text .. ' '
 
 local names, older_names, older_requests = {}, {}, {}
 for at = first, #ARGV, 3 do names[#names + 1] = ARGV[at] end
@@ -146,7 +141,7 @@ for i, buyer in ipairs(names) do
   else
     sold, taken, sequence, orders = sold + units, taken + 1, sequence + 1, orders + 1
     if not his then
-      his = {live = 0, units = 0, n = 0}
+      his = {live = 0, units = 0, n = 0, order = false, request = false, changed = false}
       buyers[buyer] = his
     else
       local behind = place(buyer, his.request)
@@ -169,12 +164,11 @@ if #changed > 0 then
   for i, buyer in ipairs(changed) do
     local his = buyers[buyer]
     records[2 * i - 1] = buyer
-    records[2 * i] = string.format('%d %.0f ', his.live, his.units) .. his.order
+    records[2 * i] = string.format('%d ' .. units_shape, his.live, his.units) .. his.order
   end
   redis.call('hset', KEYS[2], unpack(records))
   if #moved > 0 then redis.call('hset', KEYS[3], unpack(moved)) end
-  redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sold), 'orders', orders,
-             'last', string.format('%.0f', now), 'day', today, 'taken', taken,
-             'second', second, 'sequence', string.format('%.0f', sequence))
+  redis.call('hset', KEYS[1], 'sold', sold, 'orders', orders, 'last', now_text, 'day', today,
+             'taken', taken, 'second', second, 'sequence', sequence)
 end
 return replies

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <map>
 #include <numeric>
@@ -76,7 +77,7 @@ struct Columns {
 /// An open session with what is prepared in it. After a failure it is thrown away whole: that ends
 /// its transaction and leaves no statement half done.
 struct Connection {
-  explicit Connection(const SqlDialect& dialect) {
+  void open(const SqlDialect& dialect) {
     dialect.connect(sql);
     for (const auto statement : dialect.on_connect) sql << std::string{statement};
   }
@@ -139,6 +140,7 @@ class SqlOrderStore final : public OrderStore {
   template <class Do>
   auto guarded(Do&& work) {
     committing_ = false;
+    errno = 0;  // for classify()
     try {
       return work(connection());
     } catch (const soci::soci_error& failure) {
@@ -183,6 +185,7 @@ class SqlOrderStore final : public OrderStore {
   Connection& connection();
   void make_schema();
   void add_column(const SqlColumn& column);
+  void add_request_index();
   Error error_of(const soci::soci_error& failure) const;
 
   long long id_of(Connection& at, const std::string& sale) const;
@@ -228,9 +231,10 @@ SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) 
       return;
     } catch (const soci::soci_error& failure) {
       const auto error = error_of(failure);
+      const bool is_busy = dialect_.classify(failure, connection_->sql).busy;
       connection_.reset();
       was_open_ = false;
-      if (!dialect_.classify(failure).busy || system_clock().steady() >= give_up) throw error;
+      if (!is_busy || system_clock().steady() >= give_up) throw error;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }
@@ -239,6 +243,7 @@ SqlOrderStore::SqlOrderStore(SqlDialect dialect) : dialect_(std::move(dialect)) 
 void SqlOrderStore::make_schema() {
   for (const auto statement : dialect_.schema) connection().sql << std::string{statement};
   for (const auto& column : dialect_.columns) add_column(column);
+  add_request_index();
 }
 
 /// Unless the table has it; another process may add it at the same moment.
@@ -260,18 +265,45 @@ void SqlOrderStore::add_column(const SqlColumn& column) {
   }
 }
 
+/// A file of an older version may have two orders of a request: sales that lost their store sold
+/// them both.
+void SqlOrderStore::add_request_index() {
+  try {
+    connection().sql << std::string{dialect_.request_index};
+  } catch (const soci::soci_error& failure) {
+    if (!dialect_.classify(failure, connection().sql).refused) throw;
+    long long requests = 0;
+    std::string sale, buyer, request, first, last;
+    connection().sql
+        << "SELECT COUNT(*) OVER (), name, buyer, request, MIN(number), MAX(number) FROM "
+           "sale_orders, sale_stock WHERE sale_stock.id = sale_orders.sale GROUP BY name, buyer, "
+           "request HAVING COUNT(*) > 1 ORDER BY name, buyer, request LIMIT 1",
+        soci::into(requests), soci::into(sale), soci::into(buyer), soci::into(request),
+        soci::into(first), soci::into(last);
+    throw Error{Errc::corrupt,
+                fmt::format("{0}: {1} request(s) have more than one order: in sale '{2}' request "
+                            "'{3}' of buyer '{4}' has {5} and {6}. Decide which of them stands, "
+                            "and give the other one another request: UPDATE sale_orders SET "
+                            "request = request || ':2' WHERE number = '{6}'",
+                            dialect_.description, requests, sale, request, buyer, first, last)};
+  }
+}
+
 Connection& SqlOrderStore::connection() {
   if (!connection_) {
     if (was_open_ && dialect_.check_before_reconnect) dialect_.check_before_reconnect();
-    connection_ = std::make_unique<Connection>(dialect_);
+    connection_ = std::make_unique<Connection>();
+    connection_->open(dialect_);
     was_open_ = true;
   }
   return *connection_;
 }
 
 Error SqlOrderStore::error_of(const soci::soci_error& failure) const {
-  return {dialect_.classify(failure).code,
-          fmt::format("{}: {}", dialect_.description, failure.get_error_message()),
+  const auto why = dialect_.classify(failure, connection_->sql);
+  return {why.code,
+          fmt::format("{}: {}{}{}", dialect_.description, failure.get_error_message(),
+                      why.cause.empty() ? "" : ": ", why.cause),
           committing_ ? Effect::unknown : Effect::none};
 }
 
@@ -400,7 +432,7 @@ bool SqlOrderStore::insert_together(Connection& at, long long sale,
   try {
     at.insert->execute(true);
   } catch (const soci::soci_error& failure) {
-    if (dialect_.classify(failure).refused) return false;
+    if (dialect_.classify(failure, at.sql).refused) return false;
     throw;
   }
   if (at.insert->get_affected_rows() != static_cast<long long>(orders.size())) return false;
@@ -444,12 +476,13 @@ std::string SqlOrderStore::insert_row(Connection& at, long long sale, const Sale
       auto there = find(at, sale, order.id);
       if (there) there->state = order.state;  // it may have ended meanwhile
       if (there != order)
-        return "another order in the database has its id, its number or its place (buyer, n)";
+        return "another order in the database has its id, its number, its place (buyer, n) or its "
+               "request";
       ++result.repeated;
       return {};
     }
   } catch (const soci::soci_error& failure) {
-    if (!dialect_.classify(failure).refused) throw;
+    if (!dialect_.classify(failure, at.sql).refused) throw;
     return "the database refused it: " + failure.get_error_message();
   }
   ++result.inserted;
@@ -528,17 +561,25 @@ std::vector<bool> SqlOrderStore::are_taken(const std::string& sale,
     long long n = 0;
     std::string number;
     std::string buyer;
+    std::string request;
     long long rows = 0;
-    soci::statement count = (at.sql.prepare << "SELECT COUNT(*) FROM sale_orders WHERE sale = :s "
-                                               "AND (id = :i OR number = :o OR (buyer = :b AND "
-                                               "n = :n))",
-                             soci::use(in_sale), soci::use(id), soci::use(number), soci::use(buyer),
-                             soci::use(n), soci::into(rows));
+    // Each by its index: for an OR of them SQLite looks at all orders of the sale.
+    soci::statement count =
+        (at.sql.prepare << "SELECT COUNT(*) FROM ("
+                           "SELECT id FROM sale_orders WHERE sale = :s1 AND id = :i UNION "
+                           "SELECT id FROM sale_orders WHERE sale = :s2 AND number = :o UNION "
+                           "SELECT id FROM sale_orders WHERE sale = :s3 AND buyer = :b3 AND n = :n "
+                           "UNION SELECT id FROM sale_orders WHERE sale = :s4 AND buyer = :b4 AND "
+                           "request = :r) AS found",
+         soci::use(in_sale), soci::use(id), soci::use(in_sale), soci::use(number),
+         soci::use(in_sale), soci::use(buyer), soci::use(n), soci::use(in_sale), soci::use(buyer),
+         soci::use(request), soci::into(rows));
     for (auto order : orders) {
       id = order.id;
       n = order.n;
       number = order.number;
       buyer = to_column(order.buyer.value);
+      request = to_column(order.request.value);
       count.execute(true);
       auto there = rows == 1 ? find(at, in_sale, order.id) : std::nullopt;
       if (there) there->state = order.state;

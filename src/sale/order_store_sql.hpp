@@ -24,6 +24,7 @@ struct SqlFailure {
   Errc code = Errc::database;
   bool busy = false;     ///< another process has it at this moment, and will let it go
   bool refused = false;  ///< a constraint or trigger refused this row; the database itself is well
+  std::string cause = {};  ///< what the system said, where the message does not
 };
 
 /// A column that a table got after its first release.
@@ -39,12 +40,13 @@ struct SqlDialect {
   std::vector<std::string_view> on_connect;
   std::vector<std::string_view> schema;
   std::vector<SqlColumn> columns;  ///< added to the tables of `schema` where they are missing
+  std::string_view request_index;  ///< by which a request has one order; made where it is missing
   std::string_view begin;          ///< a transaction that will write
   std::string_view begin_reading;  ///< one that sees one instant, and holds up no writer
   std::string_view insert_prefix;  ///< "INSERT INTO" or "INSERT IGNORE INTO": with the suffix, a
                                    ///< repeat is no error
   std::string_view insert_suffix;
-  SqlFailure (*classify)(const soci::soci_error&);
+  SqlFailure (*classify)(const soci::soci_error&, soci::session&);
   /// Throws Error when what was committed so far is not where it should be any more: a deleted file
   /// takes writes without complaint.
   std::function<void()> check_presence = {};

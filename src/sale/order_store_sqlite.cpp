@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "sale/order_store_sql.hpp"
 
@@ -38,7 +39,23 @@ bool is_file(const std::string& path) { return path != in_memory; }
       effect};
 }
 
-SqlFailure classify(const soci::soci_error& error) {
+/// What the system answered to the call that failed; 0: nothing that is known. SQLite keeps it of
+/// most; of those that a COMMIT makes errno still has it.
+int system_error(soci::session& session) {
+  const int last = errno;
+  const auto* const backend = static_cast<soci::sqlite3_session_backend*>(session.get_backend());
+  const int kept = backend ? sqlite_api::sqlite3_system_errno(backend->conn_) : 0;
+  return kept != 0 ? kept : last;
+}
+
+/// SQLite itself knows a full disk only where it writes, and there no quota and no limit of a file.
+SqlFailure disk_failure(int error) {
+  if (error == 0) return {};
+  const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return {.code = is_full ? Errc::out_of_space : Errc::database, .cause = std::strerror(error)};
+}
+
+SqlFailure classify(const soci::soci_error& error, soci::session& session) {
   const auto* const failure = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
   switch (failure ? failure->result() & 0xff : SQLITE_ERROR) {
     case SQLITE_CONSTRAINT: return {.code = Errc::database, .refused = true};
@@ -47,6 +64,8 @@ SqlFailure classify(const soci::soci_error& error) {
     case SQLITE_FULL: return {.code = Errc::out_of_space};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB: return {.code = Errc::corrupt};
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN: return disk_failure(system_error(session));
     default: return {.code = Errc::database};
   }
 }
@@ -110,6 +129,8 @@ SqlDialect sqlite_dialect(const std::string& path) {
                   {"sale_orders", "state", "TEXT NOT NULL DEFAULT 'awaiting'"},
                   {"sale_orders", "reason", "TEXT NOT NULL DEFAULT ''"},
                   {"sale_orders", "version", "BIGINT NOT NULL DEFAULT 0"}},
+      .request_index = "CREATE UNIQUE INDEX IF NOT EXISTS sale_orders_requests ON sale_orders "
+                       "(sale, buyer, request)",
       .begin = "BEGIN IMMEDIATE",
       .begin_reading = "BEGIN",
       .insert_prefix = "INSERT INTO",

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <sqlite3/soci-sqlite3.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "sale/order_store_sql.hpp"
 #include "support/temp_dir.hpp"
@@ -138,9 +141,12 @@ TEST_F(OrderStoreTest, TellsWhichOrdersItCanNeverTake) {
   same.state = OrderState::cancelled;
   auto number = order(3, "cid", 1, 1);
   number.number = same.number;
+  auto request = order(3, "ann", 2, 1);
+  request.request = same.request;
   const std::vector<SaleOrder> all{same, order(3, "cid", 1, 1), number, order(2, "cid", 1, 1),
-                                   order(3, "ann", 1, 1)};
-  EXPECT_EQ(orders_->are_taken("s", all), (std::vector<bool>{false, false, true, true, true}));
+                                   order(3, "ann", 1, 1), request, order(3, "ann", 2, 1)};
+  EXPECT_EQ(orders_->are_taken("s", all),
+            (std::vector<bool>{false, false, true, true, true, true, false}));
 }
 
 TEST_F(OrderStoreTest, AnOrderThatEndedBeforeItCameTakesNothingOffTheStock) {
@@ -256,6 +262,46 @@ TEST_F(OrderStoreTest, TakesOverADatabaseOfAnOlderVersion) {
   EXPECT_TRUE(open_order_store("sqlite:" + file)->end_order("s", 5, OrderState::cancelled, "").now);
 }
 
+TEST_F(OrderStoreTest, ARequestHasOneOrder) {
+  insert({order(1, "ann")});
+  auto again = order(2, "ann", 2);
+  again.request = order(1, "ann").request;
+  auto of_another = order(3, "bob");
+  of_another.request = again.request;
+  const auto result = insert({again, of_another});
+  EXPECT_EQ(result.inserted, 1U) << "a request is its buyer's";
+  ASSERT_EQ(result.rejected.size(), 1U);
+  EXPECT_EQ(result.rejected[0].index, 0U);
+  EXPECT_EQ(orders_->stock("s")->left, 8);
+  EXPECT_EQ(orders_->find_request("s", {"ann"}, again.request)->id, 1);
+}
+
+// In a file that was written before the database refused it.
+TEST_F(OrderStoreTest, NamesTwoOrdersOfARequestInAnOldFile) {
+  auto again = order(2, "ann", 2);
+  insert({order(1, "ann"), again, order(3, "bob"), order(4, "bob", 2)});
+  orders_.reset();
+  const auto file = (folder_ / "orders.db").string();
+  const auto change = [&](const std::string& statement) {
+    soci::session{soci::sqlite3, "db=" + file} << statement;
+  };
+  change("DROP INDEX sale_orders_requests");
+  change("UPDATE sale_orders SET request = 'r'");
+  for (const auto* const left : {"2 request(s)", "1 request(s)"}) {
+    try {
+      open_order_store(url_);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::corrupt);
+      const auto& message = error.message();
+      EXPECT_NE(message.find(left), std::string::npos) << message;
+      EXPECT_NE(message.find("sale 's' request 'r' of buyer "), std::string::npos) << message;
+      change(message.substr(message.find("UPDATE")));
+    }
+  }
+  EXPECT_EQ(open_order_store(url_)->page("s", 0, 10).size(), 4U);
+}
+
 TEST_F(OrderStoreTest, LivesInMemoryToo) {
   const auto orders = open_order_store("sqlite::memory:");
   orders->add_sale("s", 2);
@@ -277,6 +323,38 @@ TEST_F(OrderStoreTest, RefusesAnUnknownScheme) {
       EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
     }
   }
+}
+
+// SQLite calls both a "disk I/O error": a write that the system refuses for the size of the file,
+// and a file beside the database for which there is no room.
+TEST_F(OrderStoreTest, SaysThatThereIsNoRoom) {
+  const auto before = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit large{};
+  ::getrlimit(RLIMIT_FSIZE, &large);
+  const auto limit = [&](rlim_t size) {
+    const rlimit small{size, large.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  };
+  const auto expect_no_room = [&](auto&& deed) {
+    limit(16'384);
+    try {
+      deed();
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::out_of_space) << error.what();
+      EXPECT_NE(error.message().find(url_), std::string::npos) << error.what();
+      EXPECT_NE(error.message().find("File too large"), std::string::npos) << error.what();
+    }
+    limit(large.rlim_cur);
+  };
+  std::vector<SaleOrder> many;
+  for (int i = 0; i < 1000; ++i) many.push_back(order(i, "b" + std::to_string(i)));
+  orders_->add_sale("t", 1000);
+  expect_no_room([&] { orders_->insert("t", many); });
+  EXPECT_EQ(orders_->insert("t", many).inserted, 1000U) << "when there is room again";
+  orders_.reset();
+  expect_no_room([&] { open_order_store(url_)->insert("t", std::span{many}.first(1)); });
+  ::signal(SIGXFSZ, before);
 }
 
 TEST_F(OrderStoreTest, SaysWhatIsWrongWithAPath) {
