@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "base/random.hpp"
+#include "sale/differences.hpp"
 #include "sale/sums.hpp"
 #include "sluice/clock.hpp"
 
@@ -273,19 +274,21 @@ void SqlOrderStore::add_request_index() {
   } catch (const soci::soci_error& failure) {
     if (!dialect_.classify(failure, connection().sql).refused) throw;
     long long requests = 0;
+    long long id = 0;
     std::string sale, buyer, request, first, last;
     connection().sql
-        << "SELECT COUNT(*) OVER (), name, buyer, request, MIN(number), MAX(number) FROM "
-           "sale_orders, sale_stock WHERE sale_stock.id = sale_orders.sale GROUP BY name, buyer, "
-           "request HAVING COUNT(*) > 1 ORDER BY name, buyer, request LIMIT 1",
-        soci::into(requests), soci::into(sale), soci::into(buyer), soci::into(request),
-        soci::into(first), soci::into(last);
+        << "SELECT COUNT(*) OVER (), sale, name, buyer, request, MIN(number), MAX(number) FROM "
+           "sale_orders, sale_stock WHERE sale_stock.id = sale GROUP BY sale, name, buyer, request "
+           "HAVING COUNT(*) > 1 ORDER BY sale, buyer, request LIMIT 1",
+        soci::into(requests), soci::into(id), soci::into(sale), soci::into(buyer),
+        soci::into(request), soci::into(first), soci::into(last);
     throw Error{Errc::corrupt,
-                fmt::format("{0}: {1} request(s) have more than one order: in sale '{2}' request "
-                            "'{3}' of buyer '{4}' has {5} and {6}. Decide which of them stands, "
+                fmt::format("{0}: {1} request(s) have more than one order: in sale '{3}' request "
+                            "'{4}' of buyer '{5}' has {6} and {7}. Decide which of them stands, "
                             "and give the other one another request: UPDATE sale_orders SET "
-                            "request = request || ':2' WHERE number = '{6}'",
-                            dialect_.description, requests, sale, request, buyer, first, last)};
+                            "request = request || ':2' WHERE sale = {2} AND number = '{7}'",
+                            dialect_.description, requests, id, shown(sale), shown(request),
+                            shown(buyer), shown(first), shown(last))};
   }
 }
 

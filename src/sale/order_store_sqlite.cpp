@@ -129,8 +129,9 @@ SqlDialect sqlite_dialect(const std::string& path) {
                   {"sale_orders", "state", "TEXT NOT NULL DEFAULT 'awaiting'"},
                   {"sale_orders", "reason", "TEXT NOT NULL DEFAULT ''"},
                   {"sale_orders", "version", "BIGINT NOT NULL DEFAULT 0"}},
-      .request_index = "CREATE UNIQUE INDEX IF NOT EXISTS sale_orders_requests ON sale_orders "
-                       "(sale, buyer, request)",
+      .request_index =
+          "CREATE UNIQUE INDEX IF NOT EXISTS sale_orders_requests ON sale_orders "
+          "(sale, buyer, request)",
       .begin = "BEGIN IMMEDIATE",
       .begin_reading = "BEGIN",
       .insert_prefix = "INSERT INTO",

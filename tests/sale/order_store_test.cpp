@@ -143,8 +143,9 @@ TEST_F(OrderStoreTest, TellsWhichOrdersItCanNeverTake) {
   number.number = same.number;
   auto request = order(3, "ann", 2, 1);
   request.request = same.request;
-  const std::vector<SaleOrder> all{same, order(3, "cid", 1, 1), number, order(2, "cid", 1, 1),
-                                   order(3, "ann", 1, 1), request, order(3, "ann", 2, 1)};
+  const std::vector<SaleOrder> all{
+      same,    order(3, "cid", 1, 1), number, order(2, "cid", 1, 1), order(3, "ann", 1, 1),
+      request, order(3, "ann", 2, 1)};
   EXPECT_EQ(orders_->are_taken("s", all),
             (std::vector<bool>{false, false, true, true, true, true, false}));
 }

@@ -80,8 +80,8 @@ class CallArguments {
 
 /// The commands that scripts have called, by their names as they were written.
 ///
-/// Lua keeps one copy of each string, so the address of a name selects its place; the bytes decide.
-/// It lives in Lua's memory, which destroys nothing.
+/// Three letters and the size of a name select its place, which is the same in each run; the bytes
+/// decide. It lives in Lua's memory, which destroys nothing.
 class CommandCache {
  public:
   /// Null: it is not remembered.
@@ -103,7 +103,7 @@ class CommandCache {
   }
 
  private:
-  static constexpr std::size_t places = 64;
+  static constexpr std::size_t places = 128;
   static constexpr std::size_t longest = 24;
 
   struct Place {
@@ -113,8 +113,10 @@ class CommandCache {
   };
 
   static std::size_t index_of(std::string_view name) noexcept {
-    const auto at = reinterpret_cast<std::uintptr_t>(name.data());
-    return (at >> 4 ^ at >> 10) % places;
+    if (name.empty()) return 0;
+    const auto letter = [&](std::size_t at) { return static_cast<unsigned char>(name[at]); };
+    const std::size_t size = name.size();
+    return (letter(0) + 5U * (letter(size / 2) + letter(size - 1)) + size) % places;
   }
 
   std::array<Place, places> places_;
