@@ -19,7 +19,7 @@
 -- include sale/recovery.lua store
 local id_epoch, id_lane = 1704067200, 1048576
 
--- The first 13 are figures; the sale's creation writes 7 of them, its orders and recoveries the rest.
+-- The first 13 are figures: 7 are written when the sale is created, the others later.
 local fields = {'capacity', 'sold', 'limit', 'unit_limit', 'orders', 'lane', 'digits',
                 'epoch', 'last', 'taken', 'second', 'sequence', 'day',
                 'opens', 'closes', 'type', 'closed', 'recovering', 'store'}
@@ -78,11 +78,11 @@ if second ~= last_second or sequence < begins or sequence > id_most then
 end
 
 -- '%d' is printed much faster, and may end at 2^31.
-local units_shape = capacity < 2147483648 and '%d ' or '%.0f '
-local shape = 'a %d ' .. (id_most < 2147483648 and '%d ' or '%.0f ') .. sale[16] .. today .. '%0'
-              .. width .. 'd ' .. units_shape .. now_text .. ' '
+local whole = capacity < 2147483648 and id_most < 2147483648 and '%d' or '%.0f'
+local shape = 'a %d ' .. whole .. ' ' .. sale[16] .. today .. '%0' .. width .. 'd ' .. whole .. ' '
+              .. now_text .. ' '
 
-local names, older_names, older_requests = {}, {}, {}
+local names, older_names, older_requests = {}, nil, nil
 for at = first, #ARGV, 3 do names[#names + 1] = ARGV[at] end
 if #names == 0 then return replies end
 local function place(buyer, request) return #buyer .. ':' .. buyer .. request end
@@ -102,18 +102,19 @@ for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
                                       n = tonumber(n), request = latest}
     local is_only = n == '1' and live == (state == 'a' and '1' or '0')
     if latest ~= request and not is_only then
+      older_names, older_requests = older_names or {}, older_requests or {}
       older_names[#older_names + 1] = place(buyer, request)
       older_requests[#older_names] = request
     end
   end
 end
-if #older_names > 0 then
+if older_names then
   for i, order in ipairs(redis.call('hmget', KEYS[3], unpack(older_names))) do
     older[older_names[i]] = order and order .. older_requests[i]
   end
 end
 
-local changed, moved = {}, {}
+local changed, moved = {}, nil
 for i, buyer in ipairs(names) do
   local at = first + 3 * (i - 1)
   local request, units = ARGV[at + 1], tonumber(ARGV[at + 2])
@@ -146,6 +147,7 @@ for i, buyer in ipairs(names) do
     else
       local behind = place(buyer, his.request)
       older[behind] = his.order
+      moved = moved or {}
       moved[#moved + 1], moved[#moved + 2] = behind, string.sub(his.order, 1, -#his.request - 1)
     end
     if not his.changed then
@@ -164,11 +166,12 @@ if #changed > 0 then
   for i, buyer in ipairs(changed) do
     local his = buyers[buyer]
     records[2 * i - 1] = buyer
-    records[2 * i] = string.format('%d ' .. units_shape, his.live, his.units) .. his.order
+    records[2 * i] = string.format('%d ' .. whole .. ' ', his.live, his.units) .. his.order
   end
   redis.call('hset', KEYS[2], unpack(records))
-  if #moved > 0 then redis.call('hset', KEYS[3], unpack(moved)) end
-  redis.call('hset', KEYS[1], 'sold', sold, 'orders', orders, 'last', now_text, 'day', today,
-             'taken', taken, 'second', second, 'sequence', sequence)
+  if moved then redis.call('hset', KEYS[3], unpack(moved)) end
+  redis.call('hset', KEYS[1], 'sold', string.format(whole, sold), 'orders', orders,
+             'last', now_text, 'day', today, 'taken', taken, 'second', second,
+             'sequence', string.format(whole, sequence))
 end
 return replies
