@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/hash_slot.hpp"
 #include "lock/hold/steps.hpp"
 
 namespace sluice::lock {
@@ -29,20 +30,6 @@ std::vector<Rank> ranks_of(std::span<const MultiName> names) {
 }
 
 }  // namespace
-
-std::uint16_t hash_slot(std::string_view key) noexcept {
-  if (const auto open = key.find('{'); open != key.npos) {
-    const auto close = key.find('}', open + 1);
-    if (close != key.npos && close > open + 1) key = key.substr(open + 1, close - open - 1);
-  }
-  std::uint16_t crc = 0;
-  for (const char letter : key) {
-    crc = static_cast<std::uint16_t>(crc ^ (static_cast<unsigned char>(letter) << 8));
-    for (int bit = 0; bit < 8; ++bit)
-      crc = static_cast<std::uint16_t>(crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1);
-  }
-  return crc % 16384;
-}
 
 std::vector<NameGroup> in_lock_order(std::span<const MultiName> names, bool slot_by_slot) {
   if (names.empty() || names.size() > MultiLock::most_names)

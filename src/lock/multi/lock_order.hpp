@@ -6,10 +6,9 @@
 /// names of several slots or not.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sluice/multi_lock.hpp"
@@ -26,9 +25,5 @@ struct NameGroup {
 /// Throws Error (bad_argument) for no name, for more than MultiLock::most_names, and for a name of
 /// one Store given twice. O(n log n).
 std::vector<NameGroup> in_lock_order(std::span<const MultiName> names, bool slot_by_slot);
-
-/// The hash slot of a key in a Redis Cluster, 0 to 16383: CRC16 (XMODEM) of the text between the
-/// first '{' and the next '}', if there is any, else of the whole key.
-std::uint16_t hash_slot(std::string_view key) noexcept;
 
 }  // namespace sluice::lock

@@ -1,5 +1,4 @@
 /// All or none, beside single locks of the same names; holders that die, replies that are lost.
-#include "lock/multi/lock_order.hpp"
 #include "lock/virtual_lock.hpp"
 #include "sluice/multi_lock.hpp"
 
@@ -379,14 +378,6 @@ TEST_F(MultiLocks, U03_AHashThatIsNoLockIsRefusedAndLeftAsItIs) {
     EXPECT_EQ(contents("{s}b"), before);
     EXPECT_FALSE(exists("{s}a")) << "all or none";
   }
-}
-
-TEST(HashSlot, IsThatOfRedis) {
-  EXPECT_EQ(lock::hash_slot("123456789"), 12739);  // the check value of the specification, 0x31C3
-  EXPECT_EQ(lock::hash_slot("foo"), 12182);
-  EXPECT_EQ(lock::hash_slot("a{foo}b"), 12182);
-  EXPECT_EQ(lock::hash_slot("{foo}{bar}"), 12182);
-  EXPECT_NE(lock::hash_slot("{}foo"), 12182);
 }
 
 }  // namespace
