@@ -22,6 +22,7 @@ inline constexpr std::array folders{
     // 2
     Folder{"store", "resp base"},
     Folder{"net", "base"},
+    Folder{"topology", "resp base"},
     // 3: what is promised, and where it runs
     Folder{"lock", "store base"},
     Folder{"number", "store base"},
@@ -30,10 +31,10 @@ inline constexpr std::array folders{
     Folder{"cache", "store base"},
     Folder{"sale", "store base number id"},
     Folder{"engine", "store resp base"},
-    Folder{"redis", "store resp net base"},
+    Folder{"redis", "store resp net topology base"},
     // 4
-    Folder{"open", "engine redis store resp net base"},
-    Folder{"proxy", "resp net base"},
+    Folder{"open", "engine redis store resp net topology base"},
+    Folder{"proxy", "resp net topology base"},
     Folder{"server", "proxy open engine redis lock number id bloom cache sale store resp net base"},
     // 5
     Folder{"cli", "public server proxy base"},

@@ -1,0 +1,49 @@
+/// Where a node listens, as servers tell it, and the redirections that name such places.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::topology {
+
+struct Endpoint {
+  std::string host;  ///< a name or a numeric address, without brackets
+  std::uint16_t port = 0;
+
+  friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
+};
+
+/// "10.0.0.1:6379", "[::1]:6379".
+std::string to_string(const Endpoint& endpoint);
+
+/// What a host in an answer means. Null and "" (cluster-preferred-endpoint-type unknown-endpoint)
+/// are the host that has answered; "?" (a hostname that was not announced) is unknown: nothing.
+/// Throws Error{protocol} for what cannot be a host.
+std::optional<std::string> told_host(std::string_view host, const Endpoint& answerer);
+/// Throws Error{protocol} for what is no port of 1 to 65535.
+std::uint16_t told_port(std::string_view port);
+
+/// MOVED or ASK: the command was not executed.
+struct Redirection {
+  bool is_ask = false;  ///< for this one command; the map stays
+  std::uint16_t slot = 0;
+  std::optional<Endpoint> to;  ///< nothing: the server does not know the name of the node
+
+  friend bool operator==(const Redirection&, const Redirection&) = default;
+};
+
+/// Nothing: `error` is another error reply. Throws Error{protocol} for a redirection that is none.
+std::optional<Redirection> parse_redirection(std::string_view error, const Endpoint& answerer);
+
+}  // namespace sluice::topology
+
+template <>
+struct std::hash<sluice::topology::Endpoint> {
+  std::size_t operator()(const sluice::topology::Endpoint& endpoint) const noexcept {
+    return std::hash<std::string>{}(endpoint.host) * 31 + endpoint.port;
+  }
+};
