@@ -180,11 +180,6 @@ std::string_view text_or_empty(const Value& value) {
   return value.is_null() ? std::string_view{} : std::string_view{value.as_text()};
 }
 
-std::uint16_t told_port(std::int64_t port) {
-  if (port < 1 || port > 65535) refuse_view(fmt::format("{} is no port of a node", port));
-  return static_cast<std::uint16_t>(port);
-}
-
 Health told_health(std::string_view health) {
   if (health == "fail" || health == "failed") return Health::failed;
   return health == "loading" ? Health::loading : Health::online;

@@ -46,6 +46,12 @@ std::uint16_t told_port(std::string_view port) {
   return *number;
 }
 
+std::uint16_t told_port(std::int64_t port) {
+  if (port < 1 || port > 65535)
+    throw Error{Errc::protocol, fmt::format("{} is no port of a node", port)};
+  return static_cast<std::uint16_t>(port);
+}
+
 std::optional<Redirection> parse_redirection(std::string_view error, const Endpoint& answerer) {
   const bool is_ask = error.starts_with("ASK ");
   if (!is_ask && !error.starts_with("MOVED ")) return std::nullopt;

@@ -26,6 +26,7 @@ std::string to_string(const Endpoint& endpoint);
 std::optional<std::string> told_host(std::string_view host, const Endpoint& answerer);
 /// Throws Error{protocol} for what is no port of 1 to 65535.
 std::uint16_t told_port(std::string_view port);
+std::uint16_t told_port(std::int64_t port);
 
 /// MOVED or ASK: the command was not executed.
 struct Redirection {

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr int most_hops = 3;         // replicas of replicas
 constexpr auto least_pause = 100ms;  // between two questions to one node, whatever happens
 constexpr auto forgotten_after = 60s;
-constexpr std::size_t longest_note = 300;
+constexpr std::size_t longest_reason = 300;
 
 }  // namespace
 
@@ -96,7 +96,7 @@ void SentinelWatch::failed(SteadyTime now, std::uint64_t question, std::string_v
   if (found == in_flight_.end()) return;
   const Asked asked = std::move(found->second);
   in_flight_.erase(found);
-  why = why.substr(0, longest_note);
+  why = why.substr(0, longest_reason);
   if (asked.question.to == SentinelQuestion::To::server) {
     role_why_not_ = fmt::format("{}: {}", to_string(asked.question.node), why);
     return;

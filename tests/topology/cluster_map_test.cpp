@@ -20,9 +20,6 @@ std::string owner_of(const ClusterMap& map, std::uint16_t slot) {
   return owner ? to_string(owner->endpoint.value()) : "nobody";
 }
 
-const auto three = line(1, 1, " 0-5460") + line(2, 2, " 5461-10922") + line(3, 3, " 10923-16383") +
-                   line(4, 1, "", 1);
-
 TEST(Map, KnowsOwnersAndReplicas) {
   const auto map = map_of({view(three)});
   EXPECT_EQ(owner_of(map, 0), "10.0.0.1:7001");

@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Value map_of(Value::Items items) { return Value::aggregate(Value::Type::map, std::move(items)); }
+Value resp_map(Value::Items items) { return Value::aggregate(Value::Type::map, std::move(items)); }
 
 TEST(Endpoints, AreWrittenAndTold) {
   EXPECT_EQ(to_string(Endpoint{"::1", 7000}), "[::1]:7000");
@@ -87,15 +87,16 @@ TEST(Nodes, ThatAreNoneAreRefused) {
 
 Value node_of_shard(std::string_view id, std::int64_t port, std::string_view role, Value endpoint,
                     std::string_view health = "online") {
-  return map_of({text("id"), text(id), text("port"), number(port), text("tls-port"),
-                 number(port + 1000), text("ip"), text("10.0.0.1"), text("endpoint"),
-                 std::move(endpoint), text("hostname"), text("db.example"), text("role"),
-                 text(role), text("replication-offset"), number(77), text("health"), text(health)});
+  return resp_map({text("id"), text(id), text("port"), number(port), text("tls-port"),
+                   number(port + 1000), text("ip"), text("10.0.0.1"), text("endpoint"),
+                   std::move(endpoint), text("hostname"), text("db.example"), text("role"),
+                   text(role), text("replication-offset"), number(77), text("health"),
+                   text(health)});
 }
 
 Value shard(Value::Items slots, Value::Items nodes) {
-  return map_of({text("slots"), Value::array(std::move(slots)), text("nodes"),
-                 Value::array(std::move(nodes))});
+  return resp_map({text("slots"), Value::array(std::move(slots)), text("nodes"),
+                   Value::array(std::move(nodes))});
 }
 
 TEST(Shards, AreRead) {
@@ -143,12 +144,12 @@ TEST(Shards, ThatAreNoneAreRefused) {
   EXPECT_THAT(refused({shard({}, {master("a"), master("a")})}), HasSubstr("twice"));
   EXPECT_THAT(refused({number(1)}), HasSubstr("an array"));
   EXPECT_THAT(refused({Value::array({text("slots")})}), HasSubstr("without a value"));
-  EXPECT_THAT(refused({map_of({text("slots"), Value::array({})})}), HasSubstr("'nodes'"));
+  EXPECT_THAT(refused({resp_map({text("slots"), Value::array({})})}), HasSubstr("'nodes'"));
 }
 
 Value node_of_slots(Value host, std::int64_t port, std::string_view id) {
   return Value::array(
-      {std::move(host), number(port), text(id), map_of({text("hostname"), text("db.example")})});
+      {std::move(host), number(port), text(id), resp_map({text("hostname"), text("db.example")})});
 }
 
 TEST(Slots, AreRead) {

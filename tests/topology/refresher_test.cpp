@@ -13,9 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-const auto three = line(1, 1, " 0-5460") + line(2, 2, " 5461-10922") + line(3, 3, " 10923-16383") +
-                   line(4, 1, "", 1);
-
 /// A refresher that asks in the order of the ids, and the one who drives it.
 class Driven : public testing::Test {
  protected:

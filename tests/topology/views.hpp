@@ -30,6 +30,10 @@ inline std::string line(int node, std::uint64_t epoch, std::string_view slots = 
                      slots);
 }
 
+/// CLUSTER NODES of three masters, the first one with a replica.
+inline const auto three = line(1, 1, " 0-5460") + line(2, 2, " 5461-10922") +
+                          line(3, 3, " 10923-16383") + line(4, 1, "", 1);
+
 inline Value info(std::uint64_t epoch, std::string_view state = "ok") {
   return text(
       fmt::format("cluster_state:{}\r\ncluster_slots_assigned:16384\r\n"

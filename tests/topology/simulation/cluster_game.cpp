@@ -22,14 +22,6 @@ namespace sluice::topology::simulation {
 namespace {
 
 using namespace std::chrono_literals;
-using Life = SimCluster::Life;
-
-constexpr auto disturbed_for = 15s;
-constexpr auto settles_within = 30s;
-constexpr auto converges_within = 20s;
-constexpr auto watched_for = 8s;               // after that
-constexpr std::size_t questions_in_peace = 8;  // while it is watched
-
 struct Profile {
   std::size_t masters;
   std::size_t replicas;
@@ -49,9 +41,9 @@ Profile profile_of(Dice dice) {
           .lies = static_cast<unsigned>(dice.chance(50) ? dice.below(20) : 0)};
 }
 
-class Game {
+class ClusterGame {
  public:
-  Game(std::uint64_t seed, GameFigures& figures)
+  ClusterGame(std::uint64_t seed, GameFigures& figures)
       : dice_(seed),
         profile_(profile_of(dice_.split())),
         cluster_(profile_.masters, profile_.replicas, profile_.full_coverage, dice_.split()),
@@ -89,6 +81,14 @@ class Game {
   }
 
  private:
+  using Life = SimCluster::Life;
+
+  static constexpr auto disturbed_for = 15s;
+  static constexpr auto settles_within = 30s;
+  static constexpr auto converges_within = 20s;
+  static constexpr auto watched_for = 8s;               // after that
+  static constexpr std::size_t questions_in_peace = 8;  // while it is watched
+
   std::vector<Endpoint> seeds() const {
     std::vector<Endpoint> all;
     for (std::size_t i = 0; i < 3; ++i)
@@ -283,6 +283,8 @@ class Game {
 
 }  // namespace
 
-Verdict play_cluster(std::uint64_t seed, GameFigures* figures) { return play<Game>(seed, figures); }
+Verdict play_cluster(std::uint64_t seed, GameFigures* figures) {
+  return play<ClusterGame>(seed, figures);
+}
 
 }  // namespace sluice::topology::simulation

@@ -24,20 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 using sluice::simulation::Dice;
 
-constexpr auto disturbed_for = 60s;
-constexpr auto converges_within = 4s;
-constexpr auto all_are_heard = 2s;
-constexpr auto watched_for = 5s;
-constexpr auto old_master_lives = 11s;
-constexpr auto left_when_heard = 500ms;
-constexpr auto left_by_poll = 1'700ms;
-constexpr std::size_t most_questions_a_second = 12;  // to one node
-
-enum class Life { well, hanging, dead };
-
-class Game {
+class SentinelGame {
  public:
-  Game(std::uint64_t seed, GameFigures& figures)
+  SentinelGame(std::uint64_t seed, GameFigures& figures)
       : dice_(seed),
         lies_(static_cast<unsigned>(dice_.chance(50) ? dice_.below(10) : 0)),
         has_epochs_(!dice_.chance(10)),
@@ -73,6 +62,17 @@ class Game {
   }
 
  private:
+  enum class Life { well, hanging, dead };
+
+  static constexpr auto disturbed_for = 60s;
+  static constexpr auto converges_within = 4s;
+  static constexpr auto all_are_heard = 2s;
+  static constexpr auto watched_for = 5s;
+  static constexpr auto old_master_lives = 11s;
+  static constexpr auto left_when_heard = 500ms;
+  static constexpr auto left_by_poll = 1'700ms;
+  static constexpr std::size_t most_questions_a_second = 12;  // to one node
+
   struct Server {
     Life life = Life::well;
     bool is_master = false;
@@ -309,7 +309,7 @@ class Game {
 }  // namespace
 
 Verdict play_sentinels(std::uint64_t seed, GameFigures* figures) {
-  return play<Game>(seed, figures);
+  return play<SentinelGame>(seed, figures);
 }
 
 }  // namespace sluice::topology::simulation
