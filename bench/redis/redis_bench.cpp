@@ -17,6 +17,8 @@
 #include "base/sha1.hpp"
 #include "redis/redis_store.hpp"
 #include "store/combiner.hpp"
+#include "support/certificates.hpp"
+#include "support/free_port.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice {
@@ -144,7 +146,18 @@ void print(const Row& row) {
 }
 
 void run_all(int rounds, int count, std::string_view only) {
-  const test::RedisServer server;
+  const test::Certificates files;
+  const auto tls_port = test::free_port();
+  const test::RedisServer server{files.redis(tls_port)};
+  const auto tls = std::make_shared<net::TlsClient>(
+      net::TlsClientOptions{.files = {.certificate = {}, .key = {}, .ca = files["ca.pem"]}});
+  const auto over_tls_with = [&](std::chrono::microseconds spin) {
+    redis::RedisOptions options;
+    options.endpoint = {.host = "127.0.0.1", .port = tls_port, .unix_path = {}};
+    options.tls = tls;
+    options.spin = spin;
+    return redis::open_redis(options);
+  };
   const auto store_with = [&](std::chrono::microseconds spin) {
     redis::RedisOptions options;
     options.endpoint.host = "127.0.0.1";
@@ -152,9 +165,11 @@ void run_all(int rounds, int count, std::string_view only) {
     options.spin = spin;
     return redis::open_redis(options);
   };
-  Peer peer{server.port()};
+  Peer hiredis{server.port()};
   const auto store = store_with(0us);
   const auto spinning = store_with(50us);
+  const auto secure = over_tls_with(0us);
+  const auto secure_spinning = over_tls_with(50us);
   Counter counter{*store};
 
   struct Contest {
@@ -162,11 +177,12 @@ void run_all(int rounds, int count, std::string_view only) {
     std::function<void(int)> body;
     double floor;
     int times;
+    std::string against{};  // empty: the first
     std::vector<double> rates{};
   };
   std::vector<Contest> contests;
   contests.push_back({"hiredis, blocking: EVALSHA acquire + EVALSHA release",
-                      [&](int n) { peer.pairs(n); }, 0, 1});
+                      [&](int n) { hiredis.pairs(n); }, 0, 1});
   contests.push_back(
       {"the same by Store, both awaited", [&](int n) { pairs(*store, n); }, 0.85, 1});
   contests.push_back(
@@ -182,14 +198,29 @@ void run_all(int rounds, int count, std::string_view only) {
                         0, 4});
   contests.push_back({"a combined counter, 64 threads",
                       [&](int n) { crowd(64, n, [&] { counter.next(); }); }, 0, 16});
+  const auto gets = [](Store& of) {
+    return [&of](int n) {
+      for (int i = 0; i < n; ++i) of.run({"GET", "n"}).get();
+    };
+  };
+  contests.push_back({"GET by Store", gets(*store), 0, 4});
+  contests.push_back({"GET by Store, over TLS", gets(*secure), 0.8, 4, "GET by Store"});
+  contests.push_back({"GET by Store, spin 50 us", gets(*spinning), 0, 4});
+  contests.push_back({"GET by Store, over TLS, spin 50 us", gets(*secure_spinning), 0.8, 4,
+                      "GET by Store, spin 50 us"});
   for (int round = 0; round < rounds; ++round)
     for (auto& contest : contests)
       if (contest.name.find(only) != std::string::npos)
         contest.rates.push_back(rate(count * contest.times, contest.body));
-  const double peer_rate = contests.front().rates.empty() ? 1 : median(contests.front().rates);
+  const auto rate_of = [&](const std::string& name) {
+    const auto peer = std::ranges::find(contests, name, &Contest::name);
+    return peer == contests.end() || peer->rates.empty() ? 1 : median(peer->rates);
+  };
   for (auto& contest : contests)
     if (!contest.rates.empty())
-      print({contest.name, median(contest.rates), peer_rate, contest.floor});
+      print({contest.name, median(contest.rates),
+             rate_of(contest.against.empty() ? contests.front().name : contest.against),
+             contest.floor});
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ enum class Errc {
                      ///< URL, blocking on a thread that must not block.
   connection,        ///< The server cannot be reached, or the connection broke.
   timeout,           ///< No reply within the command's time.
-  authentication,    ///< Wrong user or password, or a command that the user may not run.
+  authentication,    ///< Wrong user, password or certificate; a command that the user may not run.
   wrong_type,        ///< The key holds another kind of value.
   script,            ///< A script raised an error.
   server,            ///< Any other error reply.

@@ -5,12 +5,16 @@
 ///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (the default),
 ///                                                everysec or never
 ///     redis://[user[:password]@]host[:port][/db] a Redis or Valkey server; also valkey://
+///     rediss://...                               the same over TLS; also valkeys://
 ///     redis+unix://[user[:password]@]/path/sock  the same on a unix socket; also valkey+unix://
 ///
 /// Settings of a server: ?name=NAME (CLIENT SETNAME), db=N (the database, instead of /db),
-/// timeout=3s (of a command), connect_timeout=3s, spin=50us. An IPv6 address stands in brackets;
-/// user, password, path and values may be percent-encoded. Times are a number with us, ms, s, m, h
-/// or d, like 250ms or 1.5s; a bare number is milliseconds.
+/// timeout=3s (of a command), connect_timeout=3s, spin=50us. Over TLS, too: tls_ca=FILE (or a
+/// folder), tls_certificate=FILE and tls_key=FILE of the client, tls_server_name=NAME,
+/// tls_min_version=1.3, tls_expiry_warning=30d, tls_verify=none (the one way to trust a server that
+/// cannot prove its name). Their files are read again when they change. An IPv6 address stands in
+/// brackets; user, password, path and values may be percent-encoded. Times are a number with us,
+/// ms, s, m, h or d, like 250ms or 1.5s; a bare number is milliseconds.
 ///
 /// Threads: any. Processes: a child of fork() opens a Store of its own, calls of an inherited one
 /// end with Error{closed}.
@@ -54,8 +58,9 @@ struct OpenOptions {
 };
 
 /// Opens the Store; a server is connected when this returns. Throws Error{bad_argument} for a URL
-/// that it does not understand; {connection, timeout, authentication} for a server that cannot be
-/// reached or refuses the user; {server} for a node of a cluster or a Sentinel; {in_use, corrupt}
+/// that it does not understand, and for files that it cannot use; {connection, timeout,
+/// authentication, protocol} for a server that cannot be reached, refuses the user, or does not
+/// show or take a certificate; {server} for a node of a cluster or a Sentinel; {in_use, corrupt}
 /// for a folder. Passwords appear in no message.
 std::unique_ptr<Store> open(std::string_view url, const OpenOptions& options = {});
 

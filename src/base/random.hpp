@@ -36,6 +36,8 @@ class Backoff {
                        random_below(static_cast<std::uint64_t>(pause.count()) / 2 + 1)};
   }
   void reset() noexcept { now_ = least_; }
+  /// The next pause is as long as any: to try again soon will not help.
+  void be_patient() noexcept { now_ = most_; }
 
  private:
   std::chrono::milliseconds least_;

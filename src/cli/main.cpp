@@ -63,7 +63,9 @@ Command table(Globals& globals) {
           "Locks, numbers, ids, Bloom filters and flash sales for programs that run as many "
           "instances",
       .options = {{"--store", "URL",
-                   "redis://[user:password@]host:port[/db], redis+unix:///path, embedded: (memory) "
+                   "redis://[user:password@]host:port[/db], rediss:// (TLS), redis+unix:///path, "
+                   "embedded: "
+                   "(memory) "
                    "or embedded:/folder; without it $SLUICE_STORE, else redis://127.0.0.1:6379",
                    into(globals.store)},
                   {"--json", "", "One JSON object on the last line, for programs",

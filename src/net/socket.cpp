@@ -62,8 +62,8 @@ int connect_error(int descriptor) noexcept {
   return ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-bool Socket::is_readable() const noexcept {
-  pollfd one{descriptor(), POLLIN, 0};
+bool is_readable(int descriptor) noexcept {
+  pollfd one{descriptor, POLLIN, 0};
   return ::poll(&one, 1, 0) > 0;
 }
 

@@ -9,6 +9,8 @@ namespace sluice::net {
 
 /// Of a socket that began to connect and is ready: 0 when it is connected, else the errno.
 int connect_error(int descriptor) noexcept;
+/// There is something to read, or the end.
+bool is_readable(int descriptor) noexcept;
 
 class Socket final : public Transport {
  public:
@@ -22,8 +24,6 @@ class Socket final : public Transport {
   /// 10 s.
   void keep_alive() noexcept;
 
-  /// There is something to read, or the end.
-  bool is_readable() const noexcept;
   int connect_error() const noexcept { return net::connect_error(descriptor()); }
 
   Transfer read_some(std::span<char> into) noexcept override;

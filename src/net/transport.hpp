@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
+
+#include "sluice/clock.hpp"
 
 namespace sluice::net {
 
@@ -31,6 +34,9 @@ class Transport {
 
   virtual ~Transport() = default;
 
+  /// A reader with so much room may poll the descriptor for more: nothing that has come is kept
+  /// behind it. With less room it reads until nothing comes.
+  static constexpr std::size_t whole_read = 40 * 1024;
   virtual Transfer read_some(std::span<char> into) noexcept = 0;
   virtual Transfer write_some(std::string_view bytes) noexcept = 0;
   virtual Wants wants_to_read() const noexcept { return {.read = true, .write = false}; }
@@ -42,6 +48,8 @@ class Transport {
 
   /// False: what was wrapped around the connection still shakes hands.
   virtual bool is_established() const noexcept { return true; }
+  /// When the certificate ends that the peer has shown; empty: it has shown none.
+  virtual std::optional<WallTime> certificate_ends() const noexcept { return {}; }
   virtual int descriptor() const noexcept = 0;
   /// Any thread: ends both directions; a blocked peer of this call sees it. The descriptor stays
   /// open.

@@ -7,8 +7,10 @@
 namespace sluice::redis {
 
 std::string describe(const RedisOptions& options) {
-  return fmt::format("{}{}/{}", options.endpoint.is_unix() ? "redis+unix://" : "redis://",
-                     net::to_string(options.endpoint), options.database);
+  const auto* const scheme = options.endpoint.is_unix() ? "redis+unix"
+                             : options.tls              ? "rediss"
+                                                        : "redis";
+  return fmt::format("{}://{}/{}", scheme, net::to_string(options.endpoint), options.database);
 }
 
 Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& channels)

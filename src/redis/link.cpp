@@ -23,6 +23,10 @@ Link::Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Tr
       server_(describe(options)),
       forks_(fork_count()),
       state_(kind == Kind::shared ? State::waiting : State::idle),
+      tls_failed_([this](const Error& why) {
+        const Lock lock{mutex_};
+        tls_failure_ = why;
+      }),
       backoff_(options.backoff_min, options.backoff_max),
       spin_(std::thread::hardware_concurrency() > 1 ? options.spin : std::chrono::microseconds{0}) {
 }
@@ -51,12 +55,14 @@ SteadyTime Link::on_tick(SteadyTime now) {
     if (state_ == State::idle && is_wanted()) state_ = State::waiting;
     if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt();
     if (state_ == State::connecting && resolution_) take_addresses();
-    if ((state_ == State::connecting || state_ == State::greeting) && now >= attempt_ends_)
+    if (is_attempting() && now >= attempt_ends_)
       lose(fmt::format("{} within {} ms",
                        resolution_ ? "the name service has not answered" : "not connected",
                        attempt_time().count()),
            Errc::timeout);
     if (is_open()) mind_silence(now);
+    if (is_open() && now >= certificates_at_)
+      certificates_at_ = options_.tls->warn_of_ends(server_, *socket_);
     flush(lock);
     arm();
     if (state_ == State::lost && !reading_ && !writing_) {
@@ -74,8 +80,8 @@ SteadyTime Link::next_tick() const {
   auto next = std::min(earliest_, silent_until_);
   if (!looks_) next = std::min(next, look_at_);
   if (state_ == State::waiting && is_wanted()) next = std::min(next, retry_at_);
-  if (state_ == State::connecting || state_ == State::greeting)
-    next = std::min(next, attempt_ends_);
+  if (is_attempting()) next = std::min(next, attempt_ends_);
+  if (is_open()) next = std::min(next, certificates_at_);
   if (is_open() && hears() && !pinged_)
     next = std::min(next, Clock::add(last_heard_, options_.idle));
   return next;
@@ -131,10 +137,15 @@ void Link::try_next_address() {
     const auto address = addresses_.back();
     addresses_.pop_back();
     try {
-      socket_ = std::make_unique<net::Socket>(net::Socket::start_connect(address));
+      auto socket = net::Socket::start_connect(address);
+      socket_ = options_.tls
+                    ? options_.tls->connect(std::move(socket), options_.endpoint.host, tls_failed_)
+                    : std::make_unique<net::Socket>(std::move(socket));
       reactor_.watch(socket_->descriptor(), *this, EPOLLOUT);
       armed_ = EPOLLOUT;
       return;
+    } catch (const Error& error) {
+      return lose(error.message(), error.errc());
     } catch (const std::system_error& error) {
       why = error.code().message();
     }
@@ -143,15 +154,38 @@ void Link::try_next_address() {
 }
 
 void Link::connected(Lock& lock) {
-  if (const int error = socket_->connect_error(); error != 0) {
+  if (const int error = net::connect_error(socket_->descriptor()); error != 0) {
     reactor_.forget(socket_->descriptor());
     if (addresses_.empty()) return lose(std::generic_category().message(error));
     return try_next_address();
   }
+  if (!options_.tls) return greet(lock);
+  state_ = State::securing;
+  secure(lock);
+}
+
+/// Goes on with the handshake of TLS. The server says nothing else before it is greeted.
+void Link::secure(Lock& lock) {
+  lock.unlock();  // it computes for a millisecond or more
+  const auto transfer = socket_->read_some(buffer_);
+  const bool is_done = socket_->is_established();
+  const auto wants = socket_->wants_to_read();
+  lock.lock();
+  if (state_ != State::securing) return;
+  if (transfer.outcome == net::Transfer::Outcome::moved)
+    return lose("it has sent something before it was asked", Errc::protocol);
+  if (transfer.outcome != net::Transfer::Outcome::would_block) return lose(transfer);
+  if (is_done) return greet(lock);
+  armed_ = (wants.read ? EPOLLIN | EPOLLRDHUP : 0U) | (wants.write ? EPOLLOUT : 0U);
+  reactor_.rearm(socket_->descriptor(), *this, armed_);
+}
+
+void Link::greet(Lock& lock) {
+  const auto before = state_;
   lock.unlock();
   auto channels = kind_ == Kind::listener ? channels_.confirmed() : std::vector<std::string>{};
   lock.lock();
-  if (state_ != State::connecting) return;
+  if (state_ != before) return;
   resubscribed_ = std::move(channels);
   greeting_.emplace(options_, resubscribed_);
   state_ = State::greeting;
@@ -180,6 +214,7 @@ void Link::take_greeting(const Value& reply) {
     reconnecting_ = kind_ == Kind::shared;
     log(LogLevel::info, fmt::format("connected to {} again", server_));
   }
+  if (options_.tls) certificates_at_ = options_.tls->warn_of_ends(server_, *socket_);
   send_pending();
   greeted_.notify_all();
 }
@@ -190,12 +225,24 @@ void Link::lose(const std::string& why, Errc code) {
     log(LogLevel::warning, fmt::format("lost the connection to {}: {}", server_, why));
     return lose(Error{code, why});
   }
-  const bool silent = state_ == State::greeting && !greeting_->has_begun();
-  const bool looks_like_tls = silent && (code == Errc::connection || code == Errc::protocol);
-  lose(Error{
-      code, fmt::format("cannot connect to {}: {}{}", server_, why,
-                        looks_like_tls ? "; perhaps this port expects TLS, which is not offered yet"
-                                       : "")});
+  lose(Error{code, fmt::format("cannot connect to {}: {}{}", server_, why, guess(code))});
+}
+
+/// As the socket says, or TLS around it.
+void Link::lose(const net::Transfer& transfer) {
+  if (tls_failure_) return lose(tls_failure_->message(), tls_failure_->errc());
+  lose(transfer.error == 0 ? "the server closed it"
+                           : std::generic_category().message(transfer.error));
+}
+
+/// What may be the cause that a first word has no answer.
+std::string_view Link::guess(Errc code) const noexcept {
+  const bool ended = code == Errc::connection || code == Errc::protocol;
+  if (state_ == State::securing && (code == Errc::timeout || code == Errc::connection))
+    return "; perhaps this port does not speak TLS: redis:// is without";
+  if (state_ == State::greeting && !options_.tls && !greeting_->has_begun() && ended)
+    return "; perhaps this port expects TLS: rediss:// is with it";
+  return {};
 }
 
 /// `failure`: as callers are told of it.
@@ -203,6 +250,8 @@ void Link::lose(const Error& failure) {
   last_failure_ = failure;
   // A connection that stood for a while was a good one; the next attempt need not be late.
   if (is_open() && system_clock().steady() - ready_since_ >= options_.backoff_max) backoff_.reset();
+  // The server will say the same to the next attempt.
+  if (failure.errc() == Errc::authentication) backoff_.be_patient();
   state_ = State::lost;
   tried_ = true;
   if (socket_) socket_->shutdown();
@@ -213,6 +262,8 @@ void Link::lose(const Error& failure) {
 void Link::dispose_of_socket(Finished& finished) {
   if (socket_) reactor_.forget(socket_->descriptor());
   socket_.reset();
+  tls_failure_.reset();
+  certificates_at_ = SteadyTime::max();
   greeting_.reset();
   parser_.reset();
   settle(finished);

@@ -7,9 +7,12 @@
 /// for a reply (drive()); when it has its own it wakes another waiting caller to read. While no
 /// caller reads, the reactor's thread does, if something may come (needs_reactor_to_read()).
 ///
-///     idle ─> waiting ─> connecting ─> greeting ─> ready ─> draining ┐
-///               ^            |             |         |               |
-///               └────────────┴── failed ───┘         └──── lost <────┘   closed: from all
+///     idle ─> waiting ─> connecting ─> securing ─> greeting ─> ready ─> draining ┐
+///               ^            |             |           |         |               |
+///               └────────────┴── failed ───┴───────────┘         └──── lost <────┘   closed: from
+///               all
+///
+/// `securing`: the handshake of TLS, by the reactor's thread; without TLS there is none.
 ///
 /// `lost`: the socket is shut down; the reactor's thread disposes of it as soon as no thread is
 /// inside a read or write.
@@ -24,7 +27,7 @@
 #include <string>
 
 #include "base/random.hpp"
-#include "net/socket.hpp"
+#include "net/transport.hpp"
 #include "redis/channels.hpp"
 #include "redis/greeting.hpp"
 #include "redis/in_flight.hpp"
@@ -68,7 +71,7 @@ class Link final : public Source, public Driver {
   SteadyTime on_tick(SteadyTime now) override;
 
  private:
-  enum class State { idle, waiting, connecting, greeting, ready, draining, lost, closed };
+  enum class State { idle, waiting, connecting, securing, greeting, ready, draining, lost, closed };
   using Lock = std::unique_lock<std::mutex>;
 
   // link_calls.cpp: calls and their ends
@@ -106,6 +109,9 @@ class Link final : public Source, public Driver {
   // link.cpp: life
   bool is_open() const noexcept { return state_ == State::ready || state_ == State::draining; }
   bool is_wired() const noexcept { return is_open() || state_ == State::greeting; }
+  bool is_attempting() const noexcept {
+    return state_ == State::connecting || state_ == State::securing || state_ == State::greeting;
+  }
   bool hears() const noexcept {
     return kind_ == Kind::listener && (channels_.any() || trackers_.any());
   }
@@ -115,8 +121,12 @@ class Link final : public Source, public Driver {
   void take_addresses();
   void try_next_address();
   void connected(Lock& lock);
+  void secure(Lock& lock);
+  void greet(Lock& lock);
+  std::string_view guess(Errc code) const noexcept;
   void take_greeting(const Value& reply);
   void lose(const std::string& why, Errc code = Errc::connection);
+  void lose(const net::Transfer& transfer);
   void lose(const Error& failure);
   void dispose_of_socket(Finished& finished);
   void mind_silence(SteadyTime now);
@@ -138,9 +148,12 @@ class Link final : public Source, public Driver {
   bool writing_ = false;            // ... of the writer
   bool blocked_ = false;            // the socket takes no more for now
   std::uint32_t armed_ = 0;         // what the reactor watches for
-  std::unique_ptr<net::Socket> socket_;
-  std::shared_ptr<Resolution> resolution_;  // under way; it may outlast its attempt
-  std::vector<net::Address> addresses_;     // still to be tried in this attempt, last first
+  const net::TlsFailure tls_failed_;
+  std::optional<Error> tls_failure_;  // of this connection
+  std::unique_ptr<net::Transport> socket_;
+  SteadyTime certificates_at_ = SteadyTime::max();  // one of them is near its end
+  std::shared_ptr<Resolution> resolution_;          // under way; it may outlast its attempt
+  std::vector<net::Address> addresses_;             // still to be tried in this attempt, last first
   std::optional<Greeting> greeting_;
   std::vector<std::string> resubscribed_;
   bool resubscribing_ = false;  // the gap has yet to be told
@@ -177,6 +190,7 @@ class Link final : public Source, public Driver {
   std::vector<Value> inbox_;
   std::vector<std::string> newly_confirmed_;
   std::array<char, 64 * 1024> buffer_;
+  static_assert(sizeof buffer_ >= net::Transport::whole_read);
 };
 
 }  // namespace sluice::redis

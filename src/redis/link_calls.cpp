@@ -107,7 +107,7 @@ void Link::take(Operation& operation) {
 void Link::hear_first(Lock& lock) {
   if (state_ != State::ready || kind_ == Kind::listener || !flight_.empty() || reading_ ||
       is_digesting_here() || system_clock().steady() - last_heard_ < quiet_for ||
-      !socket_->is_readable())
+      !net::is_readable(socket_->descriptor()))
     return;
   reading_ = true;
   lock.unlock();

@@ -30,8 +30,6 @@ constexpr int turns_given = 8;
 /// end, in one write.
 thread_local const Link* digesting = nullptr;
 
-std::string text_of(int error) { return std::generic_category().message(error); }
-
 bool is_push_of(const Value& value, std::string_view kind) {
   if (value.type() != Value::Type::push || value.as_items().empty()) return false;
   const Value& first = value.as_items().front();
@@ -73,7 +71,7 @@ void Link::flush(Lock& lock) {
         arm();
         break;
       case net::Transfer::Outcome::closed:
-      case net::Transfer::Outcome::failed: lose(text_of(transfer.error)); break;
+      case net::Transfer::Outcome::failed: lose(transfer); break;
     }
   }
   writing_ = false;
@@ -165,7 +163,7 @@ bool Link::digest(net::Transfer transfer) {
     case net::Transfer::Outcome::closed:
     case net::Transfer::Outcome::failed: {
       const Lock lock{mutex_};
-      lose(transfer.error == 0 ? "the server closed it" : text_of(transfer.error));
+      lose(transfer);
       return false;
     }
   }
@@ -293,6 +291,7 @@ void Link::on_ready(std::uint32_t events) {
   Lock lock{mutex_};
   armed_ = 0;
   if (state_ == State::connecting) return connected(lock);
+  if (state_ == State::securing) return secure(lock);
   if (!is_wired()) return;
   if (blocked_ && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) {
     blocked_ = false;

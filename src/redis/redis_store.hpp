@@ -16,6 +16,7 @@
 #include <string>
 
 #include "net/endpoint.hpp"
+#include "net/tls_client.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::redis {
@@ -23,6 +24,8 @@ namespace sluice::redis {
 /// How a client behaves towards one server.
 struct RedisOptions {
   net::Endpoint endpoint;
+  /// Null: what is said is not encrypted.
+  std::shared_ptr<net::TlsClient> tls = {};
   /// Empty with a password: the server's user "default".
   std::string user;
   std::string password;
@@ -62,7 +65,8 @@ struct RedisOptions {
   Executor executor = {};
 };
 
-/// "redis://host:port/0": what messages call the server; without user and password.
+/// "redis://host:port/0", "rediss://..." with TLS: what messages call the server; without user and
+/// password.
 std::string describe(const RedisOptions& options);
 
 /// Connects, and returns when the server has greeted. Throws Error{connection | timeout |

@@ -9,6 +9,8 @@
 #include "proxy/support/proxy_under_test.hpp"
 #include "sluice/lock_info.hpp"
 #include "sluice/store.hpp"
+#include "support/certificates.hpp"
+#include "support/free_port.hpp"
 
 namespace sluice::test {
 namespace {
@@ -16,6 +18,13 @@ namespace {
 RedisServer& shared_server() {
   static RedisServer server;
   return server;
+}
+
+std::string secure_url() {
+  static const Certificates files;
+  static const auto port = free_port();
+  static const RedisServer server{files.redis(port, "no")};
+  return fmt::format("rediss://127.0.0.1:{}?tls_ca={}", port, files["ca.pem"]);
 }
 
 std::string proxied_url() {
@@ -30,6 +39,7 @@ std::string to_string(StoreKind kind) {
     case StoreKind::embedded_memory: return "embedded_memory";
     case StoreKind::embedded_folder: return "embedded_folder";
     case StoreKind::redis: return "redis";
+    case StoreKind::secure: return "secure";
     case StoreKind::proxied: return "proxied";
   }
   return "unknown";
@@ -60,6 +70,7 @@ void StoreContract::SetUp() {
       url_ = "embedded:" + (*folder_ / "data").string();
       break;
     case StoreKind::redis: url_ = shared_server().url(); break;
+    case StoreKind::secure: url_ = secure_url(); break;
     case StoreKind::proxied: url_ = proxied_url(); break;
   }
   store_ = open(url_);

@@ -23,6 +23,7 @@ enum class StoreKind {
   embedded_memory,
   embedded_folder,
   redis,
+  secure,   ///< a redis behind TLS
   proxied,  ///< a redis behind our own proxy: all keys have one home
 };
 
@@ -77,3 +78,8 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
                       sluice::test::StoreKind::embedded_folder, sluice::test::StoreKind::redis, \
                       sluice::test::StoreKind::proxied),                                        \
       [](const auto& kind) { return sluice::test::to_string(kind.param); })
+
+/// Over TLS, too: for what the Store itself promises. What stands on it sees no difference.
+#define SLUICE_SECURE_STORE(fixture)                                                               \
+  INSTANTIATE_TEST_SUITE_P(SecureStore, fixture, testing::Values(sluice::test::StoreKind::secure), \
+                           [](const auto& kind) { return sluice::test::to_string(kind.param); })

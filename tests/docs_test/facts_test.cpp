@@ -147,6 +147,9 @@ TEST(DocsFacts, SettingsOfUrlsAreThoseThatOpenKnows) {
   EXPECT_EQ(settings_in_page("embedded"), settings_of("embedded:"));
   EXPECT_EQ(settings_in_page("redis"), settings_of("redis://127.0.0.1:1"));
   EXPECT_GT(settings_in_page("redis").size(), 3U);
+  auto with_tls = settings_in_page("redis");
+  with_tls.merge(settings_in_page("rediss"));
+  EXPECT_EQ(with_tls, settings_of("rediss://127.0.0.1:1"));
 }
 
 // --- commands ---

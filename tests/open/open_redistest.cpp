@@ -3,6 +3,8 @@
 #include "sluice/log.hpp"
 #include "sluice/open.hpp"
 #include "sluice/store.hpp"
+#include "support/certificates.hpp"
+#include "support/free_port.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice {
@@ -60,6 +62,34 @@ TEST(OpenRedis, TheTimeoutOfTheUrlHolds) {
   server.stop();
   EXPECT_THROW(store->run({"SET", "k", "v"}).get(), Error);
   server.cont();
+}
+
+TEST(OpenRedis, OverTls) {
+  const test::Certificates files;
+  const auto port = test::free_port();
+  const test::RedisServer server{files.redis(port, "yes")};
+  const auto url = [&](const std::string& scheme, const std::string& more) {
+    return scheme + "://localhost:" + std::to_string(port) + "/3?tls_ca=" + files["ca.pem"] +
+           "&tls_certificate=" + files["client.pem"] + "&tls_key=" + files["client.key"] + more;
+  };
+  for (const std::string scheme : {"rediss", "valkeys"}) {
+    const auto store = open(url(scheme, "&tls_min_version=1.3&tls_expiry_warning=1d"));
+    EXPECT_EQ(store->run({"PING"}).get().as_text(), "PONG");
+    EXPECT_EQ(store->describe(), "rediss://localhost:" + std::to_string(port) + "/3");
+  }
+  EXPECT_THROW(open(url("rediss", "&tls_server_name=other")), Error);
+}
+
+TEST(OpenRedis, UnverifiedTlsIsSaidInTheLog) {
+  const test::Certificates files;
+  const auto port = test::free_port();
+  const test::RedisServer server{files.redis(port, "no")};
+  std::vector<std::string> said;
+  set_log_sink([&](LogLevel, std::string_view message) { said.emplace_back(message); });
+  open("rediss://127.0.0.1:" + std::to_string(port) + "?tls_verify=none")->run({"PING"}).get();
+  set_log_sink({});
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("is not verified (tls_verify=none)"), std::string::npos) << said[0];
 }
 
 TEST(Frictions, U20_ANodeOfAClusterIsRefused) {

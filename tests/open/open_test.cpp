@@ -37,11 +37,33 @@ TEST(Open, WhatIsNoStoreIsABadArgumentThatNamesThoseThatAre) {
     EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
     EXPECT_NE(error.message().find("redis://"), std::string::npos) << error.what();
   }
-  for (const auto* const url :
-       {"rediss://h", "redis+cluster://a,b", "redis+sentinel://a,b/master"}) {
+  for (const auto* const url : {"redis+cluster://a,b", "redis+sentinel://a,b/master"}) {
     const auto error = failure_of(url);
     EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
     EXPECT_NE(error.message().find("not offered yet"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Open, WhatTlsIsToldIsCheckedBeforeAnythingIsDialled) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"redis://h?tls_ca=/ca.pem", "write rediss://"},
+      {"valkey://h?tls_verify=none", "write rediss://"},
+      {"rediss://h?tls_verfy=none", "is no setting of rediss"},
+      {"rediss://h?tls_verify=off", "tls_verify is full or none"},
+      {"rediss://h?tls_verify=none&tls_ca=/ca.pem", "leave one of them out"},
+      {"rediss://h?tls_min_version=1.1", "tls_min_version is 1.2 or 1.3"},
+      {"rediss://h?tls_certificate=/a.pem", "belong together"},
+      {"rediss://h?tls_key=/a.key", "belong together"},
+      {"rediss://h?tls_server_name=", "is empty"},
+      {"rediss://h?tls_expiry_warning=soon", "tls_expiry_warning"},
+      {"valkeys://h?tls_ca=/no/such/ca.pem", "/no/such/ca.pem: these certificates cannot be used"},
+      {"rediss://h?tls_certificate=/no/such.pem&tls_key=/no/such.key", "/no/such.pem"},
+      {"rediss:///run/redis.sock", "needs a host"},
+      {"rediss+unix:///run/redis.sock", "is no kind of store"}};
+  for (const auto& [url, why] : wrong) {
+    const auto error = failure_of(url);
+    EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
+    EXPECT_NE(error.message().find(why), std::string::npos) << url << ": " << error.message();
   }
 }
 

@@ -20,7 +20,8 @@ net::TlsFiles files_of(const TlsSettings& settings) {
   return {.certificate = settings.certificate,
           .key = settings.key,
           .ca = settings.ca,
-          .verify = settings.verify};
+          .verify = settings.verify,
+          .least = net::TlsVersion::v1_2};
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ Pool::Pool(PoolContext context, std::shared_ptr<const PoolSettings> settings,
       settings_(std::move(settings)),
       shared_(std::move(shared)),
       tls_(std::move(tls)),
-      tls_failed_([this](std::string_view reason) { note_tls_failure(reason); }),
+      tls_failed_([this](const Error& why) { note_tls_failure(why.message()); }),
       watch_(context_.registry.pool(context_.worker, settings_->name)),
       protocol_(make_protocol(*settings_, context_.mbuf_size)),
       clients_(*this),

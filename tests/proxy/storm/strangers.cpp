@@ -45,9 +45,9 @@ void wait_for(int descriptor, net::Transport::Wants wants) {
 
 /// Shakes hands as a client; throws when the peer does not.
 std::shared_ptr<net::Transport> shake_hands(std::uint16_t port) {
-  static const auto context =
-      net::TlsContext::for_client({.certificate = {}, .key = {}, .ca = {}, .verify = false});
-  static const net::TlsFailure ignored = [](std::string_view) {};
+  static const auto context = net::TlsContext::for_client(
+      {.certificate = {}, .key = {}, .ca = {}, .verify = false, .least = net::TlsVersion::v1_2});
+  static const net::TlsFailure ignored = [](const Error&) {};
   auto socket = net::Socket::start_connect(
       net::resolve({.host = "127.0.0.1", .port = port, .unix_path = {}}).front());
   wait_for(socket.descriptor(), {.read = false, .write = true});
