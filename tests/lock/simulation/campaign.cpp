@@ -21,11 +21,13 @@ struct Rare {
   std::uint64_t seed;
 };
 constexpr Rare rare_seeds[] = {
-    {"operators", "permit", 29}, {"operators", "permit", 41}, {"owners", "mutex", 799},
-    {"owners", "shared", 41},    {"owners", "shared", 334},   {"owners", "shared", 122},
-    {"spoilt", "mutex", 11},     {"spoilt", "mutex", 21},     {"spoilt", "multi", 112},
-    {"spoilt", "shared", 39},    {"spoilt", "limiter", 0},    {"spoilt", "fence", 11},
-    {"guests", "fair", 22},      {"guests", "fair", 33},      {"stopped", "mutex", 33},
+    {"operators", "permit", 119}, {"operators", "permit", 564}, {"operators", "mutex", 206},
+    {"operators", "mutex", 443},  {"operators", "fair", 86},    {"operators", "fair", 206},
+    {"owners", "mutex", 799},     {"owners", "shared", 41},     {"owners", "shared", 334},
+    {"owners", "shared", 122},    {"spoilt", "mutex", 11},      {"spoilt", "mutex", 21},
+    {"spoilt", "multi", 112},     {"spoilt", "shared", 39},     {"spoilt", "limiter", 0},
+    {"spoilt", "fence", 11},      {"guests", "fair", 22},       {"guests", "fair", 33},
+    {"stopped", "mutex", 33},
 };
 
 std::uint64_t number_of(std::string_view text) {
