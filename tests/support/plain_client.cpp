@@ -15,13 +15,10 @@
 #include <vector>
 
 #include "resp/writer.hpp"
+#include "support/system_failure.hpp"
 
 namespace sluice::test {
 namespace {
-
-[[noreturn]] void fail(const std::string& what, int number = errno) {
-  throw std::system_error{number, std::generic_category(), what};
-}
 
 template <class Address>
 int connect_to(int family, const Address& address, const std::string& name) {

@@ -15,12 +15,10 @@
 #include <system_error>
 #include <utility>
 
+#include "support/system_failure.hpp"
+
 namespace sluice::test {
 namespace {
-
-[[noreturn]] void fail(const std::string& what, int number = errno) {
-  throw std::system_error{number, std::generic_category(), what};
-}
 
 void end_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
