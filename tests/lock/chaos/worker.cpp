@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <random>
 #include <thread>
@@ -206,6 +207,7 @@ class Visitor {
       else
         locks_.journal.refused(number);
     } catch (const Error& error) {
+      failure_ = std::current_exception();
       locks_.journal.fail(number, error.code().message());
       std::this_thread::sleep_for(std::chrono::milliseconds{up_to(200)});
     }
@@ -259,6 +261,9 @@ class Visitor {
   Locks& locks_;
   std::mt19937_64 dice_;
   std::string names_;
+  /// The last one. Threads may share it, and ThreadSanitizer knows only of an exception_ptr that
+  /// its release comes after what others did with it (support/thread_sanitizer.supp).
+  std::exception_ptr failure_;
 };
 
 std::unique_ptr<Store> open_patiently(const std::string& url) {
