@@ -62,14 +62,20 @@ Task<std::shared_ptr<Hold>> LocalQueue::try_enter(Identity who) {
   }
   auto hold = co_await LockResource::try_enter(std::move(who));
   if (!hold) co_return nullptr;
-  const std::lock_guard lock{mutex_};
-  go_in_alone(hold);
+  bool awaited = false;
+  {
+    const std::lock_guard lock{mutex_};
+    awaited = go_in_alone(hold);
+  }
+  if (awaited) watchdog().note_waiter(*hold);
   co_return hold;
 }
 
-void LocalQueue::go_in_alone(const std::shared_ptr<Hold>& hold) {
+/// Whether others came while it was asked for, and wait.
+bool LocalQueue::go_in_alone(const std::shared_ptr<Hold>& hold) {
   inside_ = hold;
   last_ = {};
+  return !waiters_.empty();
 }
 
 Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
@@ -121,13 +127,15 @@ Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until
   if (waits_out) subscription = nullptr;  // of a request that is given up
   if (hold || (failure && !waits_out)) {  // this caller is done: another waiter may have to ask
     bool others_wait = false;
+    bool awaited = false;
     {
       const std::lock_guard lock{mutex_};
-      if (hold) go_in_alone(hold);
+      if (hold) awaited = go_in_alone(hold);
       others_wait = !stops_asking_locked();
     }
     if (others_wait) spawn(ask_for_all(std::nullopt, nullptr));
     if (failure) std::rethrow_exception(failure);
+    if (awaited) watchdog().note_waiter(*hold);
     co_return hold;
   }
   auto waiter = std::make_shared<LocalWaiter>(who);
@@ -344,14 +352,19 @@ std::shared_ptr<Hold> LocalQueue::begin_for(const WaiterPtr& first, std::string_
     given.awaited = !waiters_.empty();
   }
   auto hold = begin_granted(std::move(who), given, renew_at);
-  const std::lock_guard lock{mutex_};
-  first->chosen = false;
-  if (hold) {
-    first->hold = inside_ = hold;
-  } else {
-    waiters_.push_front(first);
+  bool awaited = false;
+  {
+    const std::lock_guard lock{mutex_};
+    first->chosen = false;
+    if (hold) {
+      first->hold = inside_ = hold;
+      awaited = !waiters_.empty();
+    } else {
+      waiters_.push_front(first);
+    }
+    Trampoline::complete(first->called);
   }
-  Trampoline::complete(first->called);
+  if (awaited) watchdog().note_waiter(*hold);
   return hold;
 }
 

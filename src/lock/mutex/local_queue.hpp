@@ -85,7 +85,7 @@ class LocalQueue final : public MutexWire {
 
   // REQUIRE: mutex_ is held
   bool is_certainly_inside() const;
-  void go_in_alone(const std::shared_ptr<Hold>& hold);
+  bool go_in_alone(const std::shared_ptr<Hold>& hold);
   WaiterPtr choose_first();
   /// True: waiters need a coroutine that asks, and the caller is to start it.
   bool must_ask();

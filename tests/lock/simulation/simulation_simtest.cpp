@@ -116,6 +116,7 @@ TEST(Seed, WhatWasFoundBefore) {
       {"semaphore", 13536, "an answer that came before a process stood still is heard after it",
        "stopped"},
       {"permit", 13536, "the same", "stopped"},
+      {"mutex", 30002, "who came while the hold was asked for is not told of its end", "outside"},
       {"multi", 13999, "a late copy of a forced release ends the next hold", "operators"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
