@@ -15,7 +15,7 @@ namespace {
 /// How soon a wait that has become the first of its queue looks.
 constexpr std::chrono::milliseconds look_every{500};
 /// A tick that comes so late says that this process stood still.
-constexpr std::chrono::milliseconds longest_beat{1500};
+constexpr std::chrono::milliseconds stood_still_after{1500};
 
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   return parse_integer<std::uint64_t>(take_word(text));
@@ -171,7 +171,7 @@ bool Inbox::Subscription::stand_in(std::string_view queue, SteadyTime asked) {
     place_ = others.insert(others.end(), this);
     queue_ = queue;
   }
-  const bool stood_still = inbox_->clock_.steady() > asked + longest_beat;
+  const bool stood_still = inbox_->clock_.steady() > asked + stood_still_after;
   rests_ = !stood_still && inbox_->queues_.find(queue)->second.front() != this;
   if (!inbox_->ticking_) inbox_->set_timer();
   return !rests_;
@@ -199,7 +199,7 @@ void Inbox::tick() {
   bool stood_still = false;
   {
     const std::lock_guard lock{mutex_};
-    stood_still = clock_.steady() > last_tick_ + longest_beat;
+    stood_still = clock_.steady() > last_tick_ + stood_still_after;
     ticking_ = !queues_.empty();
     if (!ticking_) return;
     set_timer();
