@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -16,16 +14,12 @@
 #include "engine/embedded_store.hpp"
 #include "sluice/bloom_filter.hpp"
 #include "sluice/shared_bloom_filter.hpp"
+#include "support/fuzz_require.hpp"
 
 namespace {
 
 using namespace sluice;
-
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "bloom_fuzz: %s\n", what);
-  std::abort();
-}
+using test::require;
 
 void check(BloomFilter filter) {
   const auto info = filter.info();

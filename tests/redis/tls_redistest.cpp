@@ -5,14 +5,13 @@
 
 #include <atomic>
 #include <filesystem>
-#include <mutex>
 #include <thread>
 
 #include "redis/at_server.hpp"
 #include "redis/tls_peer.hpp"
-#include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 #include "support/certificates.hpp"
+#include "support/collected_log.hpp"
 #include "support/comes_true.hpp"
 #include "support/free_port.hpp"
 #include "support/plain_client.hpp"
@@ -66,31 +65,6 @@ int count_of(std::string_view text, std::string_view words) {
   for (auto at = text.find(words); at != text.npos; at = text.find(words, at + 1)) ++count;
   return count;
 }
-
-/// What the log says meanwhile.
-class Log {
- public:
-  Log() {
-    set_log_sink([this](LogLevel, std::string_view line) {
-      const std::lock_guard lock{mutex_};
-      lines_.emplace_back(line);
-    });
-  }
-  ~Log() { set_log_sink({}); }
-  int count(std::string_view words) const {
-    const std::lock_guard lock{mutex_};
-    return static_cast<int>(std::ranges::count_if(
-        lines_, [&](const auto& line) { return line.find(words) != std::string::npos; }));
-  }
-  std::string text() const {
-    const std::lock_guard lock{mutex_};
-    return fmt::format("{}", fmt::join(lines_, "\n"));
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
-};
 
 TEST_F(Tls, CallsSubscriptionsAndBlockingCommands) {
   const test::RedisServer server{shared().redis(port_, "yes")};
@@ -245,10 +219,10 @@ TEST_F(Tls, T47_CertificatesAreReplacedAndNoCallFails) {
                  files["server.key"], "tls-ca-cert-file", files["ca.pem"]});
   lose_all();
   {
-    const Log said;
+    const test::CollectedLog said;
     files.shell(fmt::format("cp {} .", later["client.pem"]));  // its key is not there yet
     lose_all();
-    EXPECT_EQ(said.count("the files for TLS have changed and cannot be used"), 1) << said.text();
+    EXPECT_EQ(said.count("the files for TLS have changed and cannot be used"), 1U) << said.text();
   }
   files.shell(fmt::format("cp {} .", later["client.key"]));
   lose_all();
@@ -329,12 +303,12 @@ TEST_F(Tls, ACertificateThatEndsSoonIsToldOfOnce) {
   for (const bool wants : {true, false}) {
     auto tls = with_certificate(files);
     if (!wants) tls.expiry_warning = {};
-    const Log said;
+    const test::CollectedLog said;
     const auto options = at(port_, tls);
     for (int i = 0; i < 2; ++i) redis::open_redis(options)->run({"BLPOP", "k", "0.001"}).get();
-    EXPECT_EQ(said.count("client.pem ends on "), wants ? 1 : 0) << said.text();
-    EXPECT_EQ(said.count("has shown ends on "), wants ? 1 : 0) << said.text();
-    EXPECT_EQ(said.count(", 9 days from now"), wants ? 1 : 0) << said.text();
+    EXPECT_EQ(said.count("client.pem ends on "), wants ? 1U : 0U) << said.text();
+    EXPECT_EQ(said.count("has shown ends on "), wants ? 1U : 0U) << said.text();
+    EXPECT_EQ(said.count(", 9 days from now"), wants ? 1U : 0U) << said.text();
   }
 }
 
@@ -344,9 +318,9 @@ TEST_F(Tls, ACertificateThatComesNearItsEndOnALivingConnectionIsToldOf) {
   const test::RedisServer server{files.redis(port_, "no")};
   auto tls = trusting(files);
   tls.expiry_warning = 20 * 24h - 1s;  // it is, or will be, a second after it was made
-  const Log said;
+  const test::CollectedLog said;
   const auto store = redis::open_redis(at(port_, tls));
-  EXPECT_TRUE(test::comes_true([&] { return said.count("has shown ends on ") == 1; }));
+  EXPECT_TRUE(test::comes_true([&] { return said.count("has shown ends on ") == 1U; }));
 }
 
 TEST_F(Tls, UnverifiedIsPossibleAndWhatIsSentIsStillSecret) {

@@ -3,8 +3,6 @@
 // again.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,17 +12,13 @@
 #include "resp/reply_parser.hpp"
 #include "resp/request_parser.hpp"
 #include "resp/writer.hpp"
+#include "support/fuzz_require.hpp"
 
 namespace {
 
 using namespace sluice;
+using test::require;
 using namespace sluice::resp;
-
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "resp_fuzz: %s\n", what);
-  std::abort();
-}
 
 template <class Item>
 struct Outcome {

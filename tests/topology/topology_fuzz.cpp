@@ -3,27 +3,21 @@
 // effect; a view that is made keeps its promises, and so does the map that is made of it.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "resp/reply_parser.hpp"
+#include "support/fuzz_require.hpp"
 #include "topology/cluster_map.hpp"
 #include "topology/sentinel_view.hpp"
 
 namespace {
 
 using namespace sluice;
+using test::require;
 using namespace sluice::topology;
-
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "topology_fuzz: %s\n", what);
-  std::abort();
-}
 
 std::vector<Value> replies_of(std::string_view bytes) {
   resp::ReplyParser parser{{.bulk = 1 << 16, .items = 4096, .depth = 16, .whole = 1 << 20}};

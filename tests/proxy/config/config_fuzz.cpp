@@ -2,26 +2,20 @@
 // takes can be written out and read again, has homes for keys, and can be linted.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "proxy/config/inspect.hpp"
 #include "proxy/config/read.hpp"
 #include "sluice/error.hpp"
+#include "support/fuzz_require.hpp"
 
 namespace {
 
 using namespace sluice;
+using test::require;
 using namespace sluice::proxy::config;
 using sluice::proxy::Config;
-
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "config_fuzz: %s\n", what);
-  std::abort();
-}
 
 bool has_secrets(const Config& config) {
   for (const auto& pool : config.pools)

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "proxy/flow/two_servers.hpp"
-#include "proxy/support/collected_log.hpp"
 #include "proxy/support/listening.hpp"
 #include "proxy/support/memcached.hpp"
+#include "support/collected_log.hpp"
 
 namespace sluice::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "proxy/flow/two_servers.hpp"
-#include "proxy/support/collected_log.hpp"
+#include "support/collected_log.hpp"
 
 namespace sluice::test {
 namespace {

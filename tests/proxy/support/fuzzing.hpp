@@ -3,22 +3,17 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "proxy/config/config.hpp"
 #include "proxy/protocol/protocol.hpp"
+#include "support/fuzz_require.hpp"
 
 namespace sluice::proxy {
 
-inline void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "fuzz: %s\n", what);
-  std::abort();
-}
+using test::require;
 
 inline constexpr std::size_t fuzzed_size_limit = 4096;
 

@@ -1,4 +1,4 @@
-/// What the proxy logs, from here on. It outlives the proxy, whose threads write.
+/// What is logged from here on. It outlives the Store or proxy whose threads write.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +27,13 @@ class CollectedLog {
     const std::lock_guard lock{mutex_};
     return static_cast<std::size_t>(std::ranges::count_if(
         lines_, [part](const std::string& line) { return line.find(part) != line.npos; }));
+  }
+  /// All of it, a line each.
+  std::string text() const {
+    const std::lock_guard lock{mutex_};
+    std::string all;
+    for (const auto& line : lines_) all += line + '\n';
+    return all;
   }
 
  private:
