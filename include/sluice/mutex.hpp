@@ -70,7 +70,8 @@ struct MutexOptions {
 /// In Redis: hash NAME {owner: entries, sluice:...: ours}, TTL = lease; string
 ///   redisson_lock_token:{NAME}, the fencing counter, TTL 25 h; while processes wait the list
 ///   sluice_lock_queue:{NAME} of them and the hash sluice_lock_looks:{NAME}, TTL 1 min; channel
-///   redisson_lock__channel:{NAME}; a channel for each process, sluice:inbox:ID. One round trip to
+///   redisson_lock__channel:{NAME}; a channel for each process, sluice:inbox:ID; for a minute after
+///   a force_release the string sluice_lock_forced:{NAME}:ID, its answer. One round trip to
 ///   acquire a free lock, one to release it, however many wait; none to hand it on within the
 ///   process. Renewals: one script for 100 holds. Follows lock cohorting (Dice, Marathe, Shavit,
 ///   PPoPP 2012) and Redisson's RLock; see docs/lock.md.
