@@ -19,6 +19,7 @@
 #include "sluice/sale.hpp"
 #include "sluice/sale_audit.hpp"
 #include "sluice/sale_recovery.hpp"
+#include "support/comes_true.hpp"
 #include "support/faulty_store.hpp"
 #include "support/sanitized.hpp"
 #include "support/temp_dir.hpp"
@@ -351,24 +352,21 @@ TEST_F(SaleHeals, M4_AWorkerThatIsAtWorkSeesThatTheSaleWasMadeAgain) {
   buy("ann", "r");
   OrderWorker worker{*store_, *sale_, *orders_, {.idle_wait = 1ms, .claim_after = 10ms}};
   std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
-  const auto await = [&](const auto& state) {
-    for (int i = 0; i < 20'000 && !state(); ++i) std::this_thread::sleep_for(1ms);
-    EXPECT_TRUE(state());
-  };
-  await([&] { return worker.progress().inserted == 1; });
+  EXPECT_TRUE(test::comes_true([&] { return worker.progress().inserted == 1; }));
   store_->run({"DEL", keys[0]}).get();
   auto again = Sale::create(*store_, definition_).get();
   const bool sold = again.buy({"cid"}, {"r"}).get().has_order();  // or the worker was quicker
-  await([&] { return again.status().get().state == SaleState::recovering; });
+  EXPECT_TRUE(
+      test::comes_true([&] { return again.status().get().state == SaleState::recovering; }));
   working.request_stop();
   working.join();
   EXPECT_EQ(orders_->page("s", -1, 10).size(), 1U) << "what the new one sold does not get in";
   heal();
   EXPECT_EQ(buy("bob", "r").order->number.substr(10), "0002");
-  await([&] {  // the entry was read before, and is pending
+  EXPECT_TRUE(test::comes_true([&] {  // the entry was read before, and is pending
     OrderWorker{*store_, *sale_, *orders_, {.claim_after = 1ms}}.drain();
     return !sold || sale_->status().get().dead == 1;
-  });
+  }));
   for (const auto& letter : sale_->dead_letters().get())
     EXPECT_TRUE(sale_->give_back(*orders_, letter.id, "sold twice")->now);
   heal();
@@ -379,14 +377,10 @@ TEST_F(SaleHeals, AWorkerThatBeganBeforeItsSaleWasThereBringsItsOrdersIn) {
   store_ = engine::open_embedded({});
   OrderWorker worker{*store_, *sale_, *orders_, {.idle_wait = 1ms, .longest_pause = 50ms}};
   std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
-  const auto await = [&](const auto& state) {
-    for (int i = 0; i < 20'000 && !state(); ++i) std::this_thread::sleep_for(1ms);
-    EXPECT_TRUE(state());
-  };
-  await([&] { return worker.progress().failures > 0; });
+  EXPECT_TRUE(test::comes_true([&] { return worker.progress().failures > 0; }));
   sale_.emplace(Sale::create(*store_, definition_).get());
   buy("ann", "r");
-  await([&] { return worker.progress().inserted == 1; });
+  EXPECT_TRUE(test::comes_true([&] { return worker.progress().inserted == 1; }));
 }
 
 TEST_F(SaleHeals, M5_WhatWasSoldTwiceIsSettled) {
