@@ -40,8 +40,19 @@ function(append_constant name text)
   string(SUBSTRING "${text}" 1 -1 text)
   string(SHA1 sha1 "${text}")
   string(REGEX REPLACE "[^a-zA-Z0-9]" "_" symbol ${name})
+  set(constant "\"${name}\", R\"lua(${text})lua\", \"${sha1}\"")
+  # The edition for a cluster, where a message goes to those who subscribed to its shard channel.
+  string(REPLACE "'PUBLISH'" "'SPUBLISH'" sharded "${text}")
+  string(REPLACE "'NUMSUB'" "'SHARDNUMSUB'" sharded "${sharded}")
+  if(NOT sharded STREQUAL text)
+    string(SHA1 sha1 "${sharded}")
+    set(constants "${constants}
+inline constexpr Script ${symbol}_sharded{\"${name}\", R\"lua(${sharded})lua\", \"${sha1}\"};
+")
+    set(constant "${constant}, &${symbol}_sharded")
+  endif()
   set(constants "${constants}
-inline constexpr Script ${symbol}{\"${name}\", R\"lua(${text})lua\", \"${sha1}\"};
+inline constexpr Script ${symbol}{${constant}};
 " PARENT_SCOPE)
 endfunction()
 

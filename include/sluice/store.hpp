@@ -35,6 +35,9 @@ struct Script {
   std::string_view name;  ///< "lock/acquire"; for messages
   std::string_view text;
   std::string_view sha1;
+  /// The same for a cluster, where messages go by shard channels: SPUBLISH. Null: it publishes
+  /// nothing.
+  const Script* sharded = nullptr;
 };
 
 using Words = std::span<const std::string_view>;
@@ -167,6 +170,10 @@ class Store {
   virtual Driver* driver() noexcept = 0;
   /// The same for messages of channels.
   virtual Driver* message_driver() noexcept { return driver(); }
+  /// Keys lie on several servers, by their slots (Redis Cluster), and a script sees those of one
+  /// slot. subscribe() hears what `sharded` scripts publish then: a channel has a slot, too, which
+  /// must be that of the script's keys. listen() hears PUBLISH, of all servers.
+  virtual bool is_sharded() const noexcept { return false; }
   /// For messages: the URL without its password.
   virtual std::string describe() const = 0;
 

@@ -25,7 +25,7 @@ engine::Fsync fsync_mode(std::string_view text) {
 std::unique_ptr<Store> open_embedded(const Url& url, const OpenOptions& options) {
   static constexpr std::string_view known[] = {"fsync"};
   refuse_unknown_settings(url, known);
-  if (!url.host.empty() || url.port || !url.user.empty() || !url.password.empty())
+  if (names_a_host(url) || !url.user.empty() || !url.password.empty())
     refuse("embedded: takes a folder and no host: embedded:/var/lib/app");
   if (!url.path.empty() && !url.path.starts_with('/'))
     refuse(

@@ -131,11 +131,14 @@ void secure(redis::RedisOptions& server, net::TlsClientOptions tls) {
 }
 
 std::unique_ptr<Store> open_tcp(const Url& url, const OpenOptions& options) {
-  if (!url.has_authority || url.host.empty())
+  if (!url.has_authority || url.servers.front().host.empty())
     refuse(fmt::format("{0}: needs a host: {0}://127.0.0.1:6379", url.scheme));
+  if (url.servers.size() > 1)
+    refuse(
+        fmt::format("the URL names several servers, but {}:// has one: name that one", url.scheme));
   auto server = server_options(url, options);
-  server.endpoint.host = url.host;
-  server.endpoint.port = url.port.value_or(6379);
+  server.endpoint.host = url.servers.front().host;
+  server.endpoint.port = url.servers.front().port.value_or(6379);
   if (!url.path.empty() && url.path != "/") {
     if (url.query.contains("db")) refuse("the URL names the database twice, as /N and as db=N");
     server.database = database_of(std::string_view{url.path}.substr(1));
@@ -145,7 +148,7 @@ std::unique_ptr<Store> open_tcp(const Url& url, const OpenOptions& options) {
 }
 
 std::unique_ptr<Store> open_unix(const Url& url, const OpenOptions& options) {
-  if (!url.host.empty() || url.port || url.path.size() < 2)
+  if (names_a_host(url) || url.path.size() < 2)
     refuse(fmt::format("{0}: needs the path of a socket and no host: {0}:///run/redis.sock",
                        url.scheme));
   auto server = server_options(url, options);

@@ -20,6 +20,8 @@ void refuse_unknown_settings(const Url& url, std::span<const std::string_view> k
 
 namespace {
 
+constexpr std::size_t most_servers = 1000;
+
 std::string decode(std::string_view text, std::string_view what) {
   std::string plain;
   plain.reserve(text.size());
@@ -69,26 +71,23 @@ void parse_query(std::string_view query, Url& url) {
   }
 }
 
-void parse_host(std::string_view text, Url& url) {
+Url::Server parse_server(std::string_view text) {
+  Url::Server server;
   std::optional<std::string_view> port;
   if (text.starts_with('[')) {
     const auto end = text.find(']');
     if (end == std::string_view::npos) refuse("the IPv6 address of the URL has no closing ']'");
-    url.host = text.substr(1, end - 1);
-    if (url.host.empty()) refuse("the brackets of the URL hold no IPv6 address");
+    server.host = text.substr(1, end - 1);
+    if (server.host.empty()) refuse("the brackets of the URL hold no IPv6 address");
     const auto rest = text.substr(end + 1);
     if (!rest.empty() && rest.front() != ':')
       refuse(fmt::format("'{}' stands after the IPv6 address of the URL", rest));
     if (!rest.empty()) port = rest.substr(1);
   } else {
-    if (text.find(',') != std::string_view::npos)
-      refuse(
-          "the URL names several servers, but a Store has one: name that one; lists of Sentinels "
-          "or cluster nodes are not offered yet");
     port = cut(text, ':');
     if (port && port->find(':') != std::string_view::npos)
       refuse("the host of the URL has several ':'; an IPv6 address stands in brackets: [::1]");
-    url.host = decode_printable(text, "host");
+    server.host = decode_printable(text, "host");
   }
   if (port) {
     // It is not shown: it may be a part of a password.
@@ -98,11 +97,12 @@ void parse_host(std::string_view text, Url& url) {
           "%3F and '@' as %40");
     const auto number = parse_number(*port, 65535, "port");
     if (number == 0) refuse("port 0 is not one to connect to");
-    url.port = static_cast<std::uint16_t>(number);
+    server.port = static_cast<std::uint16_t>(number);
   }
+  return server;
 }
 
-/// "user:password@host:port"; what precedes the last '@' is the user's.
+/// "user:password@host:port,host:port"; what precedes the last '@' is the user's.
 void parse_authority(std::string_view text, Url& url) {
   if (const auto at = text.rfind('@'); at != std::string_view::npos) {
     auto user = text.substr(0, at);
@@ -110,7 +110,16 @@ void parse_authority(std::string_view text, Url& url) {
     if (const auto password = cut(user, ':')) url.password = decode(*password, "password");
     url.user = decode(user, "user");
   }
-  parse_host(text, url);
+  for (std::optional<std::string_view> next = text; next;) {
+    auto server = *next;
+    next = cut(server, ',');
+    url.servers.push_back(parse_server(server));
+    if (text.find(',') != std::string_view::npos && url.servers.back().host.empty())
+      refuse("the URL names several servers, and one of them is empty: h1:6379,h2:6379");
+  }
+  if (url.servers.size() > most_servers)
+    refuse(fmt::format("the URL names {} servers, and {} are the most", url.servers.size(),
+                       most_servers));
 }
 
 }  // namespace

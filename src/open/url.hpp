@@ -1,25 +1,38 @@
 /// A URL, taken apart. No message of this file quotes a URL as a whole: it may hold a password.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice {
 
 struct Url {
+  struct Server {
+    std::string host;  ///< without brackets
+    std::optional<std::uint16_t> port{};
+  };
+
   std::string scheme;          ///< lower case
   bool has_authority = false;  ///< "//" was there
   std::string user;
   std::string password;
-  std::string host;  ///< without brackets
-  std::optional<std::uint16_t> port;
-  std::string path;  ///< decoded, with its first '/'
+  std::vector<Server> servers;  ///< at least one behind "//", perhaps with an empty host
+  std::string path;             ///< decoded, with its first '/'
   std::map<std::string, std::string, std::less<>> query;
 };
+
+inline bool names_a_host(const Url& url) {
+  const auto is_named = [](const Url::Server& server) {
+    return !server.host.empty() || server.port;
+  };
+  return std::ranges::any_of(url.servers, is_named);
+}
 
 /// Throws Error{bad_argument} that says which part is wrong.
 Url parse_url(std::string_view text);

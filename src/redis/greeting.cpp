@@ -14,7 +14,7 @@ std::string describe(const RedisOptions& options) {
 }
 
 Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& channels)
-    : server_(describe(options)) {
+    : server_(describe(options)), kind_(options.kind) {
   std::vector<std::string_view> hello{"HELLO", "3"};
   if (!options.password.empty() || !options.user.empty()) {
     hello.push_back("AUTH");
@@ -83,17 +83,27 @@ void Greeting::check_kind(Step step, const Value& reply) const {
 /// HELLO tells what kind of server it is, among other things.
 void Greeting::check_mode(const Value& hello) const {
   const auto& items = hello.as_items();
+  auto kind = ServerKind::alone;
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     if (!items[i].is_text() || items[i].as_text() != "mode" || !items[i + 1].is_text()) continue;
-    if (items[i + 1].as_text() == "cluster")
+    if (items[i + 1].as_text() == "cluster") kind = ServerKind::cluster_node;
+    if (items[i + 1].as_text() == "sentinel") kind = ServerKind::sentinel;
+  }
+  if (kind == kind_) return;
+  switch (kind) {
+    case ServerKind::cluster_node:
       throw Error{Errc::server,
-                  fmt::format("{} is a node of a cluster, which Sluice does not speak yet: most "
-                              "keys lie on other nodes; use a server that is not in cluster mode",
+                  fmt::format("{} is a node of a cluster: most keys lie on other nodes; open "
+                              "redis+cluster:// with it instead",
                               server_)};
-    if (items[i + 1].as_text() == "sentinel")
-      throw Error{Errc::server, fmt::format("{} is a Sentinel and holds no data; name the server "
-                                            "that it watches instead",
+    case ServerKind::sentinel:
+      throw Error{Errc::server, fmt::format("{} is a Sentinel and holds no data; open "
+                                            "redis+sentinel:// with it and the name of its master",
                                             server_)};
+    case ServerKind::alone:
+      throw Error{Errc::server,
+                  fmt::format("{} is no {}", server_,
+                              kind_ == ServerKind::sentinel ? "Sentinel" : "node of a cluster")};
   }
 }
 

@@ -35,6 +35,7 @@ class Greeting {
   [[noreturn]] void refuse(Step step, const std::string& reply) const;
 
   std::string server_;
+  ServerKind kind_;
   std::string bytes_;
   std::vector<Step> steps_;
   std::size_t taken_ = 0;

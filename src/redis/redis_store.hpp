@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,9 +22,14 @@
 
 namespace sluice::redis {
 
+/// What a server says it is (HELLO).
+enum class ServerKind : std::uint8_t { alone, cluster_node, sentinel };
+
 /// How a client behaves towards one server.
 struct RedisOptions {
   net::Endpoint endpoint;
+  /// Another one is refused.
+  ServerKind kind = ServerKind::alone;
   /// Null: what is said is not encrypted.
   std::shared_ptr<net::TlsClient> tls = {};
   /// Empty with a password: the server's user "default".

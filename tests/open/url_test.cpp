@@ -14,8 +14,8 @@ TEST(Url, IsTakenApart) {
   EXPECT_EQ(url.scheme, "redis+unix");
   EXPECT_EQ(url.user, "user");
   EXPECT_EQ(url.password, "p@ss:");
-  EXPECT_EQ(url.host, "h");
-  EXPECT_EQ(url.port, 63);
+  EXPECT_EQ(url.servers.at(0).host, "h");
+  EXPECT_EQ(url.servers.at(0).port, 63);
   EXPECT_EQ(url.path, "/a b");
   EXPECT_EQ(url.query.at("name"), "x&y");
   EXPECT_EQ(url.query.at("spin"), "5us");
@@ -27,8 +27,8 @@ TEST(Url, PartsMayBeMissing) {
   EXPECT_EQ(memory.path, "");
   EXPECT_EQ(parse_url("embedded:/var/lib/app").path, "/var/lib/app");
   const auto bare = parse_url("redis://h");
-  EXPECT_EQ(bare.host, "h");
-  EXPECT_FALSE(bare.port);
+  EXPECT_EQ(bare.servers.at(0).host, "h");
+  EXPECT_FALSE(bare.servers.at(0).port);
   EXPECT_EQ(bare.user, "");
   const auto password = parse_url("redis://:secret@h");
   EXPECT_EQ(password.user, "");
@@ -37,9 +37,23 @@ TEST(Url, PartsMayBeMissing) {
 
 TEST(Url, Ipv6StandsInBrackets) {
   const auto url = parse_url("redis://[fe80::1]:7000/1");
-  EXPECT_EQ(url.host, "fe80::1");
-  EXPECT_EQ(url.port, 7000);
-  EXPECT_EQ(parse_url("redis://[::1]").host, "::1");
+  EXPECT_EQ(url.servers.at(0).host, "fe80::1");
+  EXPECT_EQ(url.servers.at(0).port, 7000);
+  EXPECT_EQ(parse_url("redis://[::1]").servers.at(0).host, "::1");
+}
+
+TEST(Url, MayNameSeveralServers) {
+  const auto servers = parse_url("redis+cluster://u:p@a,[::1]:7001,c:7002/").servers;
+  ASSERT_EQ(servers.size(), 3);
+  EXPECT_EQ(servers[0].host, "a");
+  EXPECT_FALSE(servers[0].port);
+  EXPECT_EQ(servers[1].host, "::1");
+  EXPECT_EQ(servers[1].port, 7001);
+  EXPECT_EQ(servers[2].host, "c");
+  EXPECT_EQ(servers[2].port, 7002);
+  for (const auto* const text :
+       {"redis+cluster://a,", "redis+cluster://,a", "redis+cluster://a,,b"})
+    EXPECT_THROW(parse_url(text), Error) << text;
 }
 
 TEST(Url, APasswordMayHoldAnAt) { EXPECT_EQ(parse_url("redis://u:a@b@h").password, "a@b"); }
