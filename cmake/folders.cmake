@@ -27,15 +27,17 @@ function(sluice_folder name)
   sluice_precompile(sluice_${name} ${kind})
 endfunction()
 
-# sluice_test(NAME SOURCES ... LIBS ... [NEEDS program ...] [SERIAL] [TIMEOUT s] [COST s])
+# sluice_test(NAME SOURCES ... LIBS ... [NEEDS program ...] [TOGETHER label=filter ...] [SERIAL] [TIMEOUT s] [COST s])
 #   One GoogleTest program; every case becomes a CTest test of its own, "<tree>/<program>:<suite>.<case>".
+#   TOGETHER: cases that match the filter run in one process, as the test "<tree>/<program>:<label>": for those that share what
+#   takes long to start. A failed one is named by GoogleTest's own summary.
 #   NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. COST: what its longest case takes: the long ones
 #   begin first, so that no core is idle at the end. The target `tests` builds every program.
 function(sluice_test name)
   if(NOT SLUICE_TESTS)  # the benchmarks take tests/support alone
     return()
   endif()
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;COST" "SOURCES;LIBS;NEEDS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;COST" "SOURCES;LIBS;NEEDS;TOGETHER" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -55,8 +57,17 @@ function(sluice_test name)
   if(ARG_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
   endif()
+  set(grouped)
+  foreach(group IN LISTS ARG_TOGETHER)
+    string(REGEX MATCH "^([^=]+)=(.+)$" group ${group})
+    set(test ${SLUICE_TREE}${name}:${CMAKE_MATCH_1})
+    add_test(NAME ${test} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${CMAKE_MATCH_2}")
+    set_tests_properties(${test} PROPERTIES ${properties})
+    list(APPEND grouped ${CMAKE_MATCH_2})
+  endforeach()
+  list(JOIN grouped : grouped)
   gtest_discover_tests(${name} TEST_PREFIX ${SLUICE_TREE}${name}: DISCOVERY_MODE PRE_TEST
-                       DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+                       DISCOVERY_TIMEOUT 60 TEST_FILTER "*-${grouped}" PROPERTIES ${properties})
 endfunction()
 
 # sluice_fuzz(NAME SOURCES ... LIBS ... CORPUS folder [DICTIONARY file] [OPTIONS of libFuzzer ...])

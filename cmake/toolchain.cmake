@@ -35,15 +35,14 @@ add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
                     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 
 if(SLUICE_SANITIZE)
-  # Several files of a target are compiled as one, which takes half the time. The plain tree compiles each alone: it finds
-  # what a file does not include, and shadows.
+  # Several files of a target are compiled as one, which takes half the time. The plain tree compiles each file of src alone:
+  # it finds what a file does not include, and shadows. (Of tests it joins a few, see tests/CMakeLists.txt.)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
-  # g++ takes a file that another includes for a header, whose types should not hold what is anonymous.
-  target_compile_options(sluice_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-else()
-  target_compile_options(sluice_flags INTERFACE -Wshadow)
 endif()
+# g++ takes a file that another includes for a header, whose types should not hold what is anonymous.
+target_compile_options(sluice_flags INTERFACE
+  $<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>,-Wshadow>)
 
 if(SLUICE_SANITIZE)
   add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
