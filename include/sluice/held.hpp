@@ -62,8 +62,10 @@ std::string_view to_string(LostCause cause) noexcept;
 /// Why a hold that is still certain may soon be over.
 enum class Risk {
   unanswered,  ///< No renewal has succeeded for two thirds of the lease.
-  uncertain,   ///< Another server answers than the one that granted the hold: a failover, or a
-               ///< restart. It may know nothing of the hold, and may have let another holder in.
+  uncertain,   ///< Another server answers than the one that granted the hold: a failover, a
+               ///< restart, or a slot of a cluster that has moved. It may know nothing of the hold,
+               ///< and may have let another holder in. It is asked at once: the hold is lost, or
+               ///< valid() goes on.
 };
 
 std::string_view to_string(Risk risk) noexcept;

@@ -33,8 +33,8 @@ struct MultiLockOptions {
   /// 100 + 2 ms.
   std::optional<std::chrono::milliseconds> margin{};
   /// One script takes names of one hash slot only, as a Redis Cluster demands; names of several
-  /// slots are taken one slot after the other. Off: one script takes all names of a Store. Programs
-  /// that set it differently exclude each other, and do not deadlock.
+  /// slots are taken one slot after the other. Off: one script takes all names of a Store, unless
+  /// that is a cluster. Programs that set it differently exclude each other, and do not deadlock.
   bool slot_by_slot = false;
   /// How many replicas must have a grant, of each server that is asked; see MutexOptions.
   Durability durability{};

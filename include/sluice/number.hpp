@@ -8,7 +8,9 @@
 ///   once begun is never left, whatever daylight saving does.
 /// Not guaranteed: that no number is skipped when a call fails with effect `unknown`: what was
 ///   taken for it is a gap. That a server which lost its data (failover to a replica that lagged,
-///   FLUSHALL) goes on where it was: keep a unique index on the number in your database.
+///   FLUSHALL) goes on where it was: a Series never gives a number again that it has given itself,
+///   but knows nothing of those of other processes. Keep a unique index on the number in your
+///   database.
 /// Threads: any. Calls made at the same time travel together: N callers cost one round trip and
 ///   exactly N numbers.
 /// In Redis: hash {NAME}:s (definition, prefix, last instant, day and count, and the counts of the

@@ -7,9 +7,16 @@
 ///     redis://[user[:password]@]host[:port][/db] a Redis or Valkey server; also valkey://
 ///     rediss://...                               the same over TLS; also valkeys://
 ///     redis+unix://[user[:password]@]/path/sock  the same on a unix socket; also valkey+unix://
+///     redis+sentinel://[user[:password]@]h1,h2,h3/master[/db]
+///                                                the master of this name, which Sentinels at these
+///                                                hosts watch; also rediss+, valkey+, valkeys+
+///     redis+cluster://[user[:password]@]h1,h2,h3 the Redis Cluster of these nodes, Redis 7 or
+///     newer;
+///                                                also rediss+, valkey+, valkeys+
 ///
 /// Settings of a server: ?name=NAME (CLIENT SETNAME), db=N (the database, instead of /db),
-/// timeout=3s (of a command), connect_timeout=3s, spin=50us. Over TLS, too: tls_ca=FILE (or a
+/// timeout=3s (of a command), connect_timeout=3s, spin=50us. With Sentinels, too:
+/// sentinel_user=USER and sentinel_password=PASSWORD of theirs. Over TLS, too: tls_ca=FILE (or a
 /// folder), tls_certificate=FILE and tls_key=FILE of the client, tls_server_name=NAME,
 /// tls_min_version=1.3, tls_expiry_warning=30d, tls_verify=none (the one way to trust a server that
 /// cannot prove its name). Their files are read again when they change. An IPv6 address stands in
@@ -60,8 +67,8 @@ struct OpenOptions {
 /// Opens the Store; a server is connected when this returns. Throws Error{bad_argument} for a URL
 /// that it does not understand, and for files that it cannot use; {connection, timeout,
 /// authentication, protocol} for a server that cannot be reached, refuses the user, or does not
-/// show or take a certificate; {server} for a node of a cluster or a Sentinel; {in_use, corrupt}
-/// for a folder. Passwords appear in no message.
+/// show or take a certificate; {server} for a node of a cluster or a Sentinel, and where Sentinels
+/// do not know the name; {in_use, corrupt} for a folder. Passwords appear in no message.
 std::unique_ptr<Store> open(std::string_view url, const OpenOptions& options = {});
 
 }  // namespace sluice

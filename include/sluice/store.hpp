@@ -35,8 +35,8 @@ struct Script {
   std::string_view name;  ///< "lock/acquire"; for messages
   std::string_view text;
   std::string_view sha1;
-  /// The same for a cluster, where messages go by shard channels: SPUBLISH. Null: it publishes
-  /// nothing.
+  /// The same for a cluster, where messages go by shard channels: SPUBLISH. It does nothing, and
+  /// replies TRYAGAIN, while its slot is under way. Null: it publishes nothing.
   const Script* sharded = nullptr;
 };
 

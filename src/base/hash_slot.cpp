@@ -16,18 +16,18 @@ constexpr auto crc_of_byte = [] {
   return table;
 }();
 
-std::string_view hashed_part(std::string_view key) noexcept {
+}  // namespace
+
+std::string_view hash_tag(std::string_view key) noexcept {
   const auto open = key.find('{');
   if (open == key.npos) return key;
   const auto close = key.find('}', open + 1);
   return close == key.npos || close == open + 1 ? key : key.substr(open + 1, close - open - 1);
 }
 
-}  // namespace
-
 std::uint16_t hash_slot(std::string_view key) noexcept {
   std::uint16_t crc = 0;
-  for (const char letter : hashed_part(key))
+  for (const char letter : hash_tag(key))
     crc = static_cast<std::uint16_t>(
         crc << 8 ^ crc_of_byte[(crc >> 8 ^ static_cast<unsigned char>(letter)) & 0xff]);
   return crc % hash_slots;

@@ -11,6 +11,8 @@ namespace sluice {
 
 constexpr std::uint16_t hash_slots = 16384;
 
+/// The part of the key that is hashed.
+std::string_view hash_tag(std::string_view key) noexcept;
 /// 0 to 16383.
 std::uint16_t hash_slot(std::string_view key) noexcept;
 

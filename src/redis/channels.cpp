@@ -8,9 +8,12 @@ namespace sluice::redis {
 
 void Handler::call(const Message& message) {
   {
-    const std::lock_guard lock{mutex_};
+    std::unique_lock lock{mutex_};
+    // Two connections may tell it, of two nodes.
+    const auto self = std::this_thread::get_id();
+    idle_.wait(lock, [&] { return caller_ == std::thread::id{} || caller_ == self; });
     if (ended_) return;
-    caller_ = std::this_thread::get_id();
+    caller_ = self;
   }
   call_user("a handler of channel '" + message.channel + "'", [&] { function_(message); });
   const std::lock_guard lock{mutex_};
@@ -51,7 +54,7 @@ bool Channels::erase(const std::string& channel, const Handler& handler) {
   return was_last;
 }
 
-void Channels::confirm(const std::string& channel) {
+void Channels::confirm(Kind, const std::string& channel) {
   const std::lock_guard lock{mutex_};
   if (const auto found = channels_.find(channel); found != channels_.end())
     found->second.confirmed = true;
@@ -71,7 +74,7 @@ std::shared_ptr<const Channels::Handlers> Channels::handlers_of(const std::strin
   return found == channels_.end() ? nullptr : found->second.handlers;
 }
 
-void Channels::deliver(const Message& message) {
+void Channels::deliver(Kind, const Message& message) {
   const auto handlers = handlers_of(message.channel);
   if (!handlers) return;
   for (const auto& handler : *handlers) handler->call(message);
@@ -79,7 +82,7 @@ void Channels::deliver(const Message& message) {
 
 void Channels::deliver_gap(const std::vector<std::string>& channels) {
   for (const auto& channel : channels)
-    deliver({.kind = Message::Kind::gap, .channel = channel, .payload = {}});
+    deliver(Kind::classic, {.kind = Message::Kind::gap, .channel = channel, .payload = {}});
 }
 
 void Channels::add_watcher(std::shared_ptr<Handler> handler) {

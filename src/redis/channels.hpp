@@ -33,8 +33,34 @@ class Handler {
   std::thread::id caller_;
 };
 
+/// Whom a Link tells what comes unasked. Called without a lock of the Link but for any(), by the
+/// thread that reads, or by the reactor's.
+class Hearer {
+ public:
+  enum class Kind : bool { classic, sharded };  ///< PUBLISH, SPUBLISH
+
+  virtual ~Hearer() = default;
+  /// Whether the connection is wanted, and may bring messages.
+  virtual bool any() const noexcept = 0;
+  /// What a new connection has to subscribe with its greeting.
+  virtual std::vector<std::string> confirmed() const = 0;
+  /// The server has subscribed it.
+  virtual void confirm(Kind kind, const std::string& channel) = 0;
+  virtual void deliver(Kind kind, const Message& message) = 0;
+  virtual void deliver_gap(const std::vector<std::string>& channels) = 0;
+  /// The shared connection was lost, and there is a new one.
+  virtual void tell_reconnected() = 0;
+
+  // What the nodes of a cluster tell.
+  /// The server has ended the subscription, asked or not: the channel's slot is another node's.
+  virtual void ended(Kind /*kind*/, const std::string& /*channel*/) {}
+  /// A connection was lost, or could not be made. Of the shared one if not `is_listener`.
+  virtual void lost(bool /*is_listener*/) {}
+  virtual void connected(bool /*is_listener*/) {}
+};
+
 /// Threads: any. Handlers are called without a lock of this class, by the thread that reads.
-class Channels {
+class Channels final : public Hearer {
  public:
   /// False: the channel is subscribed and confirmed already, there is nothing to send.
   bool add(const std::string& channel, std::shared_ptr<Handler> handler);
@@ -49,14 +75,13 @@ class Channels {
   void add_watcher(std::shared_ptr<Handler> handler);
   void remove_watcher(const Handler& handler);
 
-  void confirm(const std::string& channel);
-  /// What a new connection has to subscribe.
-  std::vector<std::string> confirmed() const;
-  bool any() const noexcept { return count_.load(std::memory_order_relaxed) != 0; }
+  void confirm(Kind kind, const std::string& channel) override;
+  std::vector<std::string> confirmed() const override;
+  bool any() const noexcept override { return count_.load(std::memory_order_relaxed) != 0; }
 
-  void deliver(const Message& message);
-  void deliver_gap(const std::vector<std::string>& channels);
-  void tell_reconnected();
+  void deliver(Kind kind, const Message& message) override;
+  void deliver_gap(const std::vector<std::string>& channels) override;
+  void tell_reconnected() override;
 
  private:
   using Handlers = std::vector<std::shared_ptr<Handler>>;

@@ -18,24 +18,43 @@ constexpr milliseconds round_time{1};
 }  // namespace
 
 Client::Client(RedisOptions options)
-    : options_(std::move(options)),
-      link_(std::make_shared<Link>(options_, reactor_, channels_, trackers_, Link::Kind::shared)),
-      listener_(
-          std::make_shared<Link>(options_, reactor_, channels_, trackers_, Link::Kind::listener)),
-      callbacks_(std::make_shared<Callbacks>(options_.executor)) {}
+    : Client(options, {std::make_shared<Reactor>(), std::make_shared<Callbacks>(options.executor),
+                       nullptr}) {}
 
-void Client::open(std::shared_ptr<Client> self) {
-  reactor_.add(link_);
-  reactor_.add(listener_);
+Client::Client(RedisOptions options, Company company)
+    : options_(std::move(options)),
+      company_(std::move(company)),
+      reactor_(*company_.reactor),
+      hearer_(company_.hearer ? *company_.hearer : channels_),
+      link_(std::make_shared<Link>(options_, reactor_, hearer_, trackers_, Link::Kind::shared)),
+      listener_(
+          std::make_shared<Link>(options_, reactor_, hearer_, trackers_, Link::Kind::listener)) {}
+
+/// The thread keeps this Client while it may be inside of a link: the links use what is here.
+void Client::add(const std::shared_ptr<Link>& link) {
+  struct Kept {
+    std::shared_ptr<Client> client;
+    std::shared_ptr<Link> link;
+  };
+  const auto kept = std::make_shared<Kept>(shared_from_this(), link);
+  reactor_.add(std::shared_ptr<Source>{kept, link.get()});
+}
+
+void Client::join() {
+  add(link_);
+  add(listener_);
+}
+
+void Client::start(std::shared_ptr<Client> self) {
+  join();
   reactor_.start(std::move(self));
-  link_->wait_for_greeting();
 }
 
 /// Until no link awaits a reply, and no thread is inside of what may send something.
 void Client::read_last(const Links& links, Patience& patience) {
   do {
     // Before the links are asked: they know what a thread that is idle since then has sent.
-    const bool busy = reactor_.is_busy_elsewhere() || callbacks_->is_busy_elsewhere();
+    const bool busy = reactor_.is_busy_elsewhere() || callbacks().is_busy_elsewhere();
     bool waited = false;
     bool read = false;
     for (const auto& link : links) {
@@ -50,6 +69,32 @@ void Client::read_last(const Links& links, Patience& patience) {
 }
 
 void Client::close() {
+  leave();
+  reactor_.stop();
+  callbacks().end();
+}
+
+std::vector<std::shared_ptr<Link>> Client::links() {
+  Links links{link_, listener_};
+  const std::lock_guard lock{mutex_};
+  links.insert(links.end(), lent_.begin(), lent_.end());
+  links.insert(links.end(), spare_.begin(), spare_.end());
+  for (const auto& [wait, line] : durable_lines_) links.push_back(line->link());
+  return links;
+}
+
+void Client::abandon() {
+  {
+    const std::lock_guard lock{mutex_};
+    closed_ = true;
+  }
+  for (const auto& link : links()) {
+    link->close();
+    reactor_.remove(*link);
+  }
+}
+
+void Client::leave() {
   await_running_timer();
   Links links{listener_};
   std::list<std::shared_ptr<Borrower>> borrowers;
@@ -58,6 +103,7 @@ void Client::close() {
     closed_ = true;
     links.insert(links.end(), lent_.begin(), lent_.end());
     for (const auto& [wait, line] : durable_lines_) links.push_back(line->link());
+    links.insert(links.end(), spare_.begin(), spare_.end());
     spare_.clear();
     for (const auto& borrower : borrowers_) borrower->link = lend();
     borrowers.swap(borrowers_);
@@ -72,16 +118,16 @@ void Client::close() {
   link_->close();
   for (const auto& borrower : borrowers) borrower->called.complete();
   await_running_timer();
-  reactor_.stop();
-  callbacks_->end();
+  links.push_back(link_);
+  for (const auto& link : links) reactor_.remove(*link);
 }
 
 std::shared_ptr<Link> Client::make_link(Link::Kind kind) {
-  auto link = std::make_shared<Link>(options_, reactor_, channels_, trackers_, kind);
+  auto link = std::make_shared<Link>(options_, reactor_, hearer_, trackers_, kind);
   if (closed_) {
     link->close();
   } else {
-    reactor_.add(link);
+    add(link);
   }
   return link;
 }

@@ -18,26 +18,43 @@
 
 namespace sluice::redis {
 
-class Client {
+class Client : public std::enable_shared_from_this<Client> {
  public:
   explicit Client(RedisOptions options);
+  /// Of one node of several, which share a thread and are heard together.
+  struct Company {
+    std::shared_ptr<Reactor> reactor;
+    std::shared_ptr<Callbacks> callbacks;
+    std::shared_ptr<Hearer> hearer;
+  };
+  Client(RedisOptions options, Company company);
 
   const RedisOptions& options() const noexcept { return options_; }
   /// This is a child of fork(): the threads, and any mutex that they hold, are the parent's.
   bool is_of_parent() const noexcept { return forks_ != fork_count(); }
+  Reactor& reactor() noexcept { return reactor_; }
   Link& link() noexcept { return *link_; }
   Link& listener() noexcept { return *listener_; }
   Channels& channels() noexcept { return channels_; }
   Trackers& trackers() noexcept { return trackers_; }
-  Callbacks& callbacks() noexcept { return *callbacks_; }
+  Callbacks& callbacks() noexcept { return *company_.callbacks; }
 
-  /// Starts the thread, which keeps `self` while it runs, and waits for the server's greeting.
-  void open(std::shared_ptr<Client> self);
+  /// Starts the thread, which keeps `self` while it runs.
+  void start(std::shared_ptr<Client> self);
+  /// In company: nothing is waited for, and the thread is another's to start and to stop.
+  void join();
   /// Waits for the replies to calls that were sent, until none has come for 500 ms, and for what
   /// threads of the Store are inside of: it may give something back. Every call under way ends with
   /// Errc::closed then.
   /// The thread has ended after this, unless it is the caller.
   void close();
+  /// The same, but for the thread.
+  void leave();
+  /// The same at once, when nothing is under way.
+  void abandon();
+
+  /// All connections, in no order.
+  std::vector<std::shared_ptr<Link>> links();
 
   /// A connection of one's own for a blocking command; first come, first served. Throws Error when
   /// all are out until `deadline`.
@@ -55,12 +72,14 @@ class Client {
     std::shared_ptr<Link> link{};
   };
 
+  using Links = std::vector<std::shared_ptr<Link>>;
+
   // REQUIRES: mutex_ is held
   std::shared_ptr<Link> lend();
   std::shared_ptr<Link> make_link(Link::Kind kind);
   void end_idle_durable_lines();
+  void add(const std::shared_ptr<Link>& link);
 
-  using Links = std::vector<std::shared_ptr<Link>>;
   /// How often close() waits for a millisecond. Not how long: a process may stand still meanwhile.
   struct Patience {
     int quiet_rounds = 500;  ///< in a row, in which no reply came
@@ -72,10 +91,11 @@ class Client {
   const unsigned forks_ = fork_count();
   Channels channels_;
   Trackers trackers_;
-  Reactor reactor_;
+  const Company company_;
+  Reactor& reactor_;
+  Hearer& hearer_;
   const std::shared_ptr<Link> link_;
   const std::shared_ptr<Link> listener_;
-  const std::shared_ptr<Callbacks> callbacks_;
 
   std::mutex mutex_;
   bool closed_ = false;

@@ -2,11 +2,26 @@
 
 #include <fmt/format.h>
 
+#include "base/integer.hpp"
+#include "redis/moving_endpoint.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::redis {
+namespace {
+
+/// What HELLO tells under that name; empty: nothing.
+std::string_view told(const Value& hello, std::string_view name) {
+  const auto& items = hello.as_items();
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+    if (items[i].is_text() && items[i].as_text() == name && items[i + 1].is_text())
+      return items[i + 1].as_text();
+  return {};
+}
+
+}  // namespace
 
 std::string describe(const RedisOptions& options) {
+  if (options.moving) return fmt::format("{}/{}", options.moving->server(), options.database);
   const auto* const scheme = options.endpoint.is_unix() ? "redis+unix"
                              : options.tls              ? "rediss"
                                                         : "redis";
@@ -14,7 +29,7 @@ std::string describe(const RedisOptions& options) {
 }
 
 Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& channels)
-    : server_(describe(options)), kind_(options.kind) {
+    : server_(describe(options)), kind_(options.kind), is_for_master_(options.moving != nullptr) {
   std::vector<std::string_view> hello{"HELLO", "3"};
   if (!options.password.empty() || !options.user.empty()) {
     hello.push_back("AUTH");
@@ -59,7 +74,10 @@ bool Greeting::take(const Value& reply) {
     refuse(step, reply.as_text());
   }
   check_kind(step, reply);
-  if (step == Step::hello) check_mode(reply);
+  if (step == Step::hello) {
+    check_mode(reply);
+    check_role(reply);
+  }
   return ++taken_ == steps_.size();
 }
 
@@ -82,14 +100,19 @@ void Greeting::check_kind(Step step, const Value& reply) const {
 
 /// HELLO tells what kind of server it is, among other things.
 void Greeting::check_mode(const Value& hello) const {
-  const auto& items = hello.as_items();
+  const auto mode = told(hello, "mode");
   auto kind = ServerKind::alone;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (!items[i].is_text() || items[i].as_text() != "mode" || !items[i + 1].is_text()) continue;
-    if (items[i + 1].as_text() == "cluster") kind = ServerKind::cluster_node;
-    if (items[i + 1].as_text() == "sentinel") kind = ServerKind::sentinel;
+  if (mode == "cluster") kind = ServerKind::cluster_node;
+  if (mode == "sentinel") kind = ServerKind::sentinel;
+  if (kind == kind_) {
+    // Shard channels are of 7.0.
+    const auto version = told(hello, "version");
+    if (kind == ServerKind::cluster_node && leading_number<int>(version) < 7)
+      throw Error{Errc::server, fmt::format("{} is version {}: a cluster is served from Redis 7 or "
+                                            "Valkey 7.2 on, which have shard channels",
+                                            server_, version)};
+    return;
   }
-  if (kind == kind_) return;
   switch (kind) {
     case ServerKind::cluster_node:
       throw Error{Errc::server,
@@ -105,6 +128,12 @@ void Greeting::check_mode(const Value& hello) const {
                   fmt::format("{} is no {}", server_,
                               kind_ == ServerKind::sentinel ? "Sentinel" : "node of a cluster")};
   }
+}
+
+/// Who named it may have heard of its failover later than it did.
+void Greeting::check_role(const Value& hello) const {
+  if (is_for_master_ && told(hello, "role") != "master")
+    throw Error{Errc::read_only, fmt::format("{}: the server is a replica", server_)};
 }
 
 void Greeting::refuse(Step step, const std::string& reply) const {

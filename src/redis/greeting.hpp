@@ -32,10 +32,12 @@ class Greeting {
   void add(Step step, std::vector<std::string_view> words);
   void check_kind(Step step, const Value& reply) const;
   void check_mode(const Value& hello) const;
+  void check_role(const Value& hello) const;
   [[noreturn]] void refuse(Step step, const std::string& reply) const;
 
   std::string server_;
   ServerKind kind_;
+  bool is_for_master_;
   std::string bytes_;
   std::vector<Step> steps_;
   std::size_t taken_ = 0;

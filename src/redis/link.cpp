@@ -13,14 +13,15 @@
 
 namespace sluice::redis {
 
-Link::Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Trackers& trackers,
+Link::Link(const RedisOptions& options, Reactor& reactor, Hearer& hearer, Trackers& trackers,
            Kind kind)
     : options_(options),
       reactor_(reactor),
-      channels_(channels),
+      hearer_(hearer),
       trackers_(trackers),
       kind_(kind),
       server_(describe(options)),
+      endpoint_(options.endpoint),
       forks_(fork_count()),
       state_(kind == Kind::shared ? State::waiting : State::idle),
       tls_failed_([this](const Error& why) {
@@ -44,13 +45,25 @@ bool Link::is_free() {
   return state_ != State::closed && flight_.empty() && pending_.empty();
 }
 
+Link::Pulse Link::pulse() {
+  const Lock lock{mutex_};
+  return {state_ == State::ready, !flight_.empty(), last_heard_};
+}
+
+void Link::drop(const std::string& why) {
+  const Lock lock{mutex_};
+  if (is_open()) lose(why);
+}
+
 SteadyTime Link::on_tick(SteadyTime now) {
   Finished finished;
   SteadyTime next;
-  std::optional<std::string> why_lost;
+  bool was_lost = false;
+  std::string why_lost;
   {
     Lock lock{mutex_};
     expire(now, finished);
+    if (options_.moving) follow_server(now);
     if (now >= look_at_) looks_ = flight_.count(ReadBy::next_reader) > 0;
     if (state_ == State::idle && is_wanted()) state_ = State::waiting;
     if (state_ == State::waiting && is_wanted() && now >= retry_at_) begin_attempt();
@@ -67,11 +80,13 @@ SteadyTime Link::on_tick(SteadyTime now) {
     arm();
     if (state_ == State::lost && !reading_ && !writing_) {
       dispose_of_socket(finished);
-      if (kind_ == Kind::listener && last_failure_) why_lost = last_failure_->message();
+      was_lost = kind_ == Kind::listener || kind_ == Kind::shared;
+      if (last_failure_) why_lost = last_failure_->message();
     }
     next = next_tick();
   }
-  if (why_lost) trackers_.lost(*why_lost);
+  if (was_lost && kind_ == Kind::listener) trackers_.lost(why_lost);
+  if (was_lost) hearer_.lost(kind_ == Kind::listener);
   finished.complete_all();
   return next;
 }
@@ -103,17 +118,48 @@ std::chrono::milliseconds Link::attempt_time() const {
                   : options_.connect_timeout;
 }
 
+/// For messages: which of several servers this connection is to.
+std::string Link::at() const {
+  return options_.moving ? fmt::format(" (at {})", net::to_string(endpoint_)) : std::string{};
+}
+
+/// The server is elsewhere now: what is connected leaves it, though it lives.
+void Link::follow_server(SteadyTime now) {
+  if (turn_ == options_.moving->turn()) return;
+  turn_ = options_.moving->turn();
+  if (state_ == State::waiting) retry_at_ = now;
+  resolution_ = nullptr;
+  if (!is_attempting() && !is_open()) return;
+  const bool tried = tried_;
+  lose("it is not the master any more");
+  tried_ = tried;
+  backoff_.reset();
+}
+
+/// False: nobody knows where it is. follow_server() is next.
+bool Link::find_server() {
+  if (!options_.moving) return true;
+  const auto place = options_.moving->place();
+  turn_ = place.turn;
+  if (place.endpoint) endpoint_ = *place.endpoint;
+  return place.endpoint.has_value();
+}
+
 void Link::begin_attempt() {
+  if (!find_server()) {
+    retry_at_ = SteadyTime::max();
+    return;
+  }
   attempt_ends_ = Clock::add(system_clock().steady(), attempt_time());
   state_ = State::connecting;
   if (resolution_) return;  // the name service has not answered the last attempt
   try {
-    if (options_.endpoint.is_unix() || net::is_numeric(options_.endpoint.host)) {
-      addresses_ = net::resolve(options_.endpoint);
+    if (endpoint_.is_unix() || net::is_numeric(endpoint_.host)) {
+      addresses_ = net::resolve(endpoint_);
       std::ranges::reverse(addresses_);
       return try_next_address();
     }
-    resolution_ = reactor_.resolve(options_.endpoint);
+    resolution_ = reactor_.resolve(endpoint_);
   } catch (const Error& failure) {
     lose(failure.message(), failure.errc());
   } catch (const std::exception& failure) {  // no thread for the question
@@ -131,6 +177,10 @@ void Link::take_addresses() {
   try_next_address();
 }
 
+const std::string& Link::verified_host() const noexcept {
+  return options_.verified_as.empty() ? endpoint_.host : options_.verified_as;
+}
+
 void Link::try_next_address() {
   std::string why = "it has no address";
   while (!addresses_.empty()) {
@@ -139,7 +189,7 @@ void Link::try_next_address() {
     try {
       auto socket = net::Socket::start_connect(address);
       socket_ = options_.tls
-                    ? options_.tls->connect(std::move(socket), options_.endpoint.host, tls_failed_)
+                    ? options_.tls->connect(std::move(socket), verified_host(), tls_failed_)
                     : std::make_unique<net::Socket>(std::move(socket));
       reactor_.watch(socket_->descriptor(), *this, EPOLLOUT);
       armed_ = EPOLLOUT;
@@ -183,7 +233,7 @@ void Link::secure(Lock& lock) {
 void Link::greet(Lock& lock) {
   const auto before = state_;
   lock.unlock();
-  auto channels = kind_ == Kind::listener ? channels_.confirmed() : std::vector<std::string>{};
+  auto channels = kind_ == Kind::listener ? hearer_.confirmed() : std::vector<std::string>{};
   lock.lock();
   if (state_ != before) return;
   resubscribed_ = std::move(channels);
@@ -206,13 +256,13 @@ void Link::take_greeting(const Value& reply) {
   ready_since_ = last_heard_;
   tried_ = true;
   resubscribing_ = !resubscribed_.empty();
-  greets_trackers_ = kind_ == Kind::listener;
+  greets_ = kind_ == Kind::listener || kind_ == Kind::shared;
   if (connections_ == 0 && kind_ == Kind::shared && !greeting_->warning().empty())
     log(LogLevel::warning, greeting_->warning());
   if (connections_++ > 0) {
     count(metrics().redis_reconnects);
     reconnecting_ = kind_ == Kind::shared;
-    log(LogLevel::info, fmt::format("connected to {} again", server_));
+    log(LogLevel::info, fmt::format("connected to {}{} again", server_, at()));
   }
   if (options_.tls) certificates_at_ = options_.tls->warn_of_ends(server_, *socket_);
   send_pending();
@@ -222,7 +272,7 @@ void Link::take_greeting(const Value& reply) {
 void Link::lose(const std::string& why, Errc code) {
   if (state_ == State::closed || state_ == State::lost) return;
   if (is_open()) {
-    log(LogLevel::warning, fmt::format("lost the connection to {}: {}", server_, why));
+    log(LogLevel::warning, fmt::format("lost the connection to {}{}: {}", server_, at(), why));
     return lose(Error{code, why});
   }
   lose(Error{code, fmt::format("cannot connect to {}: {}{}", server_, why, guess(code))});
@@ -248,6 +298,10 @@ std::string_view Link::guess(Errc code) const noexcept {
 /// `failure`: as callers are told of it.
 void Link::lose(const Error& failure) {
   last_failure_ = failure;
+  if (options_.moving) {
+    last_failure_.emplace(failure.errc(), failure.message() + at());
+    options_.moving->doubt();
+  }
   // A connection that stood for a while was a good one; the next attempt need not be late.
   if (is_open() && system_clock().steady() - ready_since_ >= options_.backoff_max) backoff_.reset();
   // The server will say the same to the next attempt.

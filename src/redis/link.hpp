@@ -21,6 +21,7 @@
 #include <array>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,6 +32,7 @@
 #include "redis/channels.hpp"
 #include "redis/greeting.hpp"
 #include "redis/in_flight.hpp"
+#include "redis/moving_endpoint.hpp"
 #include "redis/operation.hpp"
 #include "redis/reactor.hpp"
 #include "redis/resolution.hpp"
@@ -49,7 +51,7 @@ class Link final : public Source, public Driver {
     durable,   ///< for what replicas have to have; connected as `lent`
   };
 
-  Link(const RedisOptions& options, Reactor& reactor, Channels& channels, Trackers& trackers,
+  Link(const RedisOptions& options, Reactor& reactor, Hearer& hearer, Trackers& trackers,
        Kind kind);
   ~Link() override;
 
@@ -66,6 +68,18 @@ class Link final : public Source, public Driver {
   /// No call is under way, not even one that its caller has given up.
   bool is_free();
 
+  /// Gives back the calls that wait for a connection and whose slot is another node's now, in their
+  /// order.
+  void return_calls(const std::function<bool(int slot)>& is_elsewhere);
+  /// Connects anew, though the server has not closed.
+  void drop(const std::string& why);
+  struct Pulse {
+    bool is_ready;     ///< connected and greeted
+    bool awaits;       ///< replies
+    SteadyTime heard;  ///< when the last bytes came
+  };
+  Pulse pulse();
+
   void drive(Waiter& waiter) override;
   void on_ready(std::uint32_t events) override;
   SteadyTime on_tick(SteadyTime now) override;
@@ -77,6 +91,7 @@ class Link final : public Source, public Driver {
   // link_calls.cpp: calls and their ends
   void take(Operation& operation);
   std::exception_ptr refusal(const Operation& operation) const;
+  std::string why_unconnected() const;
   void ping(ReadBy reader);
   void hear_first(Lock& lock);
   void drop_front();
@@ -97,10 +112,12 @@ class Link final : public Source, public Driver {
   bool digest(net::Transfer transfer);
   void take_all(const std::optional<std::string>& nonsense);
   void deliver(Value& push);
-  void note_state_of_server(const std::string& error);
+  void note_subscription(const Value& push, bool is_answer);
+  void note_state_of_server(const Value& error);
   bool is_digesting_here() const noexcept;
   void take_one(Value& value, Finished& finished);
   void answer(Value& reply, Finished& finished);
+  bool waits_for_master(Operation& operation);
   bool needs_reactor_to_read() const noexcept;
   void arm() noexcept;
   void stop_reading();
@@ -113,12 +130,16 @@ class Link final : public Source, public Driver {
     return state_ == State::connecting || state_ == State::securing || state_ == State::greeting;
   }
   bool hears() const noexcept {
-    return kind_ == Kind::listener && (channels_.any() || trackers_.any());
+    return kind_ == Kind::listener && (hearer_.any() || trackers_.any());
   }
   bool is_wanted() const noexcept { return kind_ == Kind::shared || hears() || !pending_.empty(); }
   std::chrono::milliseconds attempt_time() const;
+  std::string at() const;
+  void follow_server(SteadyTime now);
+  bool find_server();
   void begin_attempt();
   void take_addresses();
+  const std::string& verified_host() const noexcept;
   void try_next_address();
   void connected(Lock& lock);
   void secure(Lock& lock);
@@ -134,10 +155,12 @@ class Link final : public Source, public Driver {
 
   const RedisOptions& options_;
   Reactor& reactor_;
-  Channels& channels_;
+  Hearer& hearer_;
   Trackers& trackers_;
   const Kind kind_;
   const std::string server_;
+  net::Endpoint endpoint_;  // where it is, as this attempt or connection knows it
+  std::uint64_t turn_ = 0;  // of MovingEndpoint, when that was asked
   const unsigned forks_;
 
   std::mutex mutex_;
@@ -158,7 +181,7 @@ class Link final : public Source, public Driver {
   std::vector<std::string> resubscribed_;
   bool resubscribing_ = false;  // the gap has yet to be told
   bool reconnecting_ = false;   // and that it is connected again
-  bool greets_trackers_ = false;
+  bool greets_ = false;         // its hearer and trackers have yet to be told of the connection
   std::optional<Error> last_failure_;
   bool tried_ = false;             // the first attempt has ended
   std::uint64_t connections_ = 0;  // that reached ready
@@ -188,7 +211,12 @@ class Link final : public Source, public Driver {
   AdaptiveSpin spin_;
   resp::ReplyParser parser_;
   std::vector<Value> inbox_;
-  std::vector<std::string> newly_confirmed_;
+  struct Subscribed {
+    Hearer::Kind kind;
+    bool is_end;
+    std::string channel;
+  };
+  std::vector<Subscribed> subscribed_;
   std::array<char, 64 * 1024> buffer_;
   static_assert(sizeof buffer_ >= net::Transport::whole_read);
 };

@@ -93,6 +93,7 @@ void Link::take(Operation& operation) {
   operation.request.append_to(out_, known_);
   operation.runs_at = appended_ + 1;
   operation.answered = 0;
+  operation.was_refused = false;
   appended_ += out_.size() - before;
   if (operation.request.commands() == 1) operation.runs_at = appended_;
   flight_.push({&operation, operation.request.commands(), operation.request.answered_by(),
@@ -170,8 +171,7 @@ void Link::expire(SteadyTime now, Finished& finished) {
       earliest_ = std::min(earliest_, operation->deadline);
       return false;
     }
-    const std::string why =
-        last_failure_ ? last_failure_->message() : "it is still being connected";
+    const auto why = why_unconnected();
     pending_bytes_ -= operation->request.size();
     finished.fail(
         *operation,
@@ -179,6 +179,26 @@ void Link::expire(SteadyTime now, Finished& finished) {
                 may_have_run(*operation, false) ? Effect::unknown : Effect::none));
     return true;
   });
+}
+
+std::string Link::why_unconnected() const {
+  if (options_.moving && !options_.moving->place().endpoint) return options_.moving->why_not();
+  return last_failure_ ? last_failure_->message() : "it is still being connected";
+}
+
+void Link::return_calls(const std::function<bool(int slot)>& is_elsewhere) {
+  Finished finished;
+  {
+    const Lock lock{mutex_};
+    std::erase_if(pending_, [&](Operation* operation) {
+      if (operation->slot == Operation::no_slot || !is_elsewhere(operation->slot)) return false;
+      pending_bytes_ -= operation->request.size();
+      operation->returned = true;
+      finished.add(*operation);
+      return true;
+    });
+  }
+  finished.complete_all();
 }
 
 /// After a connection was lost: repeats the calls that may be repeated, in their order; fails the
@@ -200,7 +220,14 @@ void Link::settle(Finished& finished) {
     pending_bytes_ += operation->request.size();
     again.push_back(operation);
   }
-  pending_.insert(pending_.begin(), again.begin(), again.end());
+  const auto place = std::ranges::find_if_not(pending_, &Operation::was_refused);
+  pending_.insert(place, again.begin(), again.end());
+  std::erase_if(pending_, [&](Operation* operation) {
+    if (!operation->once || !last_failure_) return false;
+    pending_bytes_ -= operation->request.size();
+    finished.fail(*operation, std::make_exception_ptr(*last_failure_));
+    return true;
+  });
   if (last_failure_ && last_failure_->errc() == Errc::authentication) {
     for (Operation* const operation : pending_)
       finished.fail(*operation,

@@ -36,12 +36,24 @@ bool is_push_of(const Value& value, std::string_view kind) {
   return first.is_text() && first.as_text() == kind;
 }
 
-bool is_message(const Value& value) {
-  return is_push_of(value, "message") && value.as_items().size() == 3 &&
-         value.as_items()[1].is_text() && value.as_items()[2].is_text();
+std::optional<Hearer::Kind> kind_of_message(const Value& value) {
+  const bool is_sharded = is_push_of(value, "smessage");
+  if (!is_sharded && !is_push_of(value, "message")) return std::nullopt;
+  const auto& items = value.as_items();
+  if (items.size() != 3 || !items[1].is_text() || !items[2].is_text()) return std::nullopt;
+  return is_sharded ? Hearer::Kind::sharded : Hearer::Kind::classic;
 }
 
 bool is_invalidation(const Value& value) { return is_push_of(value, "invalidate"); }
+
+/// What a replica says to a write, also from a script; or a master that becomes one, to those whom
+/// it has kept waiting.
+bool is_of_replica(const Value& reply) {
+  if (!reply.is_error()) return false;
+  const auto& error = reply.as_text();
+  return error.starts_with("UNBLOCKED ") || (error.find("READONLY ") != std::string::npos &&
+                                             error_of_reply(error).errc() == Errc::read_only);
+}
 
 }  // namespace
 
@@ -187,7 +199,7 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
   const auto* const before = std::exchange(digesting, this);
   // On other links nobody has subscribed.
   const auto delivers = [&](const Value& value) {
-    return kind_ == Kind::listener && (is_message(value) || is_invalidation(value));
+    return kind_ == Kind::listener && (kind_of_message(value) || is_invalidation(value));
   };
   for (std::size_t i = 0; i < inbox_.size();) {
     Finished finished;
@@ -197,11 +209,15 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
       pinged_ = false;
       while (i < inbox_.size() && !delivers(inbox_[i])) take_one(inbox_[i++], finished);
     }
-    for (const auto& channel : newly_confirmed_) channels_.confirm(channel);
-    newly_confirmed_.clear();
-    if (std::exchange(resubscribing_, false)) channels_.deliver_gap(resubscribed_);
-    if (std::exchange(reconnecting_, false)) channels_.tell_reconnected();
-    if (std::exchange(greets_trackers_, false)) trackers_.connected();
+    for (const auto& [kind, is_end, channel] : subscribed_)
+      is_end ? hearer_.ended(kind, channel) : hearer_.confirm(kind, channel);
+    subscribed_.clear();
+    if (std::exchange(resubscribing_, false)) hearer_.deliver_gap(resubscribed_);
+    if (std::exchange(reconnecting_, false)) hearer_.tell_reconnected();
+    if (std::exchange(greets_, false)) {
+      if (kind_ == Kind::listener) trackers_.connected();
+      hearer_.connected(kind_ == Kind::listener);
+    }
     finished.complete_all();
     for (; i < inbox_.size() && delivers(inbox_[i]); ++i) deliver(inbox_[i]);
   }
@@ -219,9 +235,10 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
 
 void Link::deliver(Value& push) {
   auto& items = push.as_items();
-  if (!is_message(push)) return trackers_.deliver(items);
-  channels_.deliver(
-      {Message::Kind::published, std::move(items[1].as_text()), std::move(items[2].as_text())});
+  const auto kind = kind_of_message(push);
+  if (!kind) return trackers_.deliver(items);
+  hearer_.deliver(*kind, {Message::Kind::published, std::move(items[1].as_text()),
+                          std::move(items[2].as_text())});
 }
 
 void Link::take_one(Value& value, Finished& finished) {
@@ -230,12 +247,22 @@ void Link::take_one(Value& value, Finished& finished) {
   if (value.as_items().empty() && hears())  // it was passed over, and may have been a message
     return lose("it sent a push beyond the limits of this client", Errc::protocol);
   // A push answers the command at the front, or no command at all.
-  if (flight_.empty() || !is_push_of(value, flight_.front().answered_by)) return;
+  const bool is_answer = !flight_.empty() && is_push_of(value, flight_.front().answered_by);
+  note_subscription(value, is_answer);
+  if (is_answer) answer(value, finished);
+}
+
+void Link::note_subscription(const Value& push, bool is_answer) {
+  const auto& items = push.as_items();
+  if (items.size() < 2 || !items[0].is_text() || !items[1].is_text()) return;
+  std::string_view verb = items[0].as_text();
+  const bool is_sharded = verb == "ssubscribe" || verb == "sunsubscribe";
+  const auto kind = is_sharded ? Hearer::Kind::sharded : Hearer::Kind::classic;
+  if (is_sharded) verb.remove_prefix(1);
+  const bool is_end = verb == "unsubscribe";
   // A caller that has given up may have unsubscribed since.
-  if (flight_.front().operation && flight_.front().answered_by == "subscribe" &&
-      value.as_items().size() > 1 && value.as_items()[1].is_text())
-    newly_confirmed_.push_back(value.as_items()[1].as_text());
-  answer(value, finished);
+  const bool is_begin = verb == "subscribe" && is_answer && flight_.front().operation;
+  if (is_end || is_begin) subscribed_.push_back({kind, is_end, items[1].as_text()});
 }
 
 void Link::answer(Value& reply, Finished& finished) {
@@ -245,28 +272,38 @@ void Link::answer(Value& reply, Finished& finished) {
   }
   if (flight_.front().operation && is_unsent(*flight_.front().operation))
     return lose("it sent a reply before the request: " + to_string(reply, 200), Errc::protocol);
-  if (reply.is_error()) note_state_of_server(reply.as_text());
+  if (reply.is_error()) note_state_of_server(reply);
   InFlight::Slot& slot = flight_.front();
+  if (slot.answered_by == Request::answered_by_ping && !reply.is_error()) slot.replies_left = 1;
   Operation* const operation = slot.operation;
   if (operation) operation->replies[operation->answered++] = std::move(reply);
   if (--slot.replies_left > 0) return;
   drop_front();
-  if (operation) finished.add(*operation);
+  if (operation && !(options_.moving && waits_for_master(*operation))) finished.add(*operation);
   // A reply to a call that was given up says that the server lives; but if one reply was lost, each
   // comes to the call before its own.
   if (operation || flight_.empty()) silent_until_ = SteadyTime::max();
   if (state_ == State::draining && flight_.empty()) lose("it became a replica");
 }
 
+/// A replica has executed nothing: where the master is found anew, the call is sent there.
+bool Link::waits_for_master(Operation& operation) {
+  if (operation.replies.size() != 1 || !is_open() || !is_of_replica(operation.replies.front()))
+    return false;
+  operation.was_refused = true;
+  pending_.insert(std::ranges::find_if_not(pending_, &Operation::was_refused), &operation);
+  pending_bytes_ += operation.request.size();
+  return true;
+}
+
 /// Some errors tell of the server rather than of the call.
-void Link::note_state_of_server(const std::string& error) {
+void Link::note_state_of_server(const Value& error) {
   // Its scripts are gone: the next call of each brings the text.
-  if (error.starts_with("NOSCRIPT")) known_.clear();
+  if (error.as_text().starts_with("NOSCRIPT")) known_.clear();
   // After a failover the name or address leads to another server: connect anew, but not for every
-  // call.
-  const bool is_replica = error.find("READONLY ") != std::string::npos &&
-                          error_of_reply(error).errc() == Errc::read_only;
-  if (is_replica && state_ == State::ready && last_heard_ - ready_since_ >= options_.backoff_max)
+  // call. A greeting that asks for the role needs no such pause.
+  if (state_ == State::ready && is_of_replica(error) &&
+      (options_.moving || last_heard_ - ready_since_ >= options_.backoff_max))
     state_ = State::draining;
 }
 

@@ -21,13 +21,16 @@ enum class ReadBy : unsigned char {
 };
 
 struct Operation {
+  static constexpr int no_slot = -1;
+
   Operation(const Request& what, std::span<Value> where, SteadyTime until,
-            const CallOptions& options, Driver* driver)
+            const CallOptions& options, Driver* driver, int of_slot = no_slot)
       : request(what),
         replies(where),
         deadline(until),
         repeatable(options.repeatable),
         messages_first(options.messages_first),
+        slot(of_slot),
         read_by(options.unhurried ? ReadBy::next_reader : ReadBy::anybody),
         done(driver) {}
 
@@ -36,8 +39,11 @@ struct Operation {
   const SteadyTime deadline;
   const bool repeatable;
   const bool messages_first;
+  const int slot;     ///< of a cluster, for which the server of this link is asked
+  bool once = false;  ///< fails with the attempt to connect that is under way, or the next
   ReadBy read_by;
   std::exception_ptr failure;  ///< set: no replies
+  bool returned = false;       ///< another node has the slot now: no replies, no failure
   Completion done;
 
   // The link's own, under its lock.
@@ -46,6 +52,7 @@ struct Operation {
   std::uint64_t runs_at = 0;
   bool met_nonsense = false;  ///< a reply that was perhaps its own was not RESP
   bool was_sent = false;      ///< on an earlier connection; it may have taken effect there
+  bool was_refused = false;   ///< by a replica: it waits for the master, before later calls
   Operation* next = nullptr;  ///< in a list of operations to be completed
 };
 

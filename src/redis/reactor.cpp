@@ -98,9 +98,13 @@ void Reactor::forget(int descriptor) noexcept {
 }
 
 std::shared_ptr<Resolution> Reactor::resolve(const net::Endpoint& server) {
-  if (!resolution_ || resolution_->answer())
-    resolution_ = Resolution::start(server, [wakeup = wakeup_] { wakeup->set(); });
-  return resolution_;
+  std::erase_if(resolutions_, [](const auto& one) { return one.second->answer().has_value(); });
+  const auto found = std::ranges::find(
+      resolutions_, server, [](const auto& one) -> const auto& { return one.first; });
+  if (found != resolutions_.end()) return found->second;
+  auto started = Resolution::start(server, [wakeup = wakeup_] { wakeup->set(); });
+  resolutions_.emplace_back(server, started);
+  return started;
 }
 
 void Reactor::run() {
@@ -120,8 +124,10 @@ void Reactor::run() {
 SteadyTime Reactor::tick_all() {
   {
     const std::lock_guard lock{mutex_};
-    ticked_ = sources_;
+    copied_ = sources_;
   }
+  ticked_.swap(copied_);
+  copied_.clear();  // without the lock: it may be the end of one
   auto next = SteadyTime::max();
   const auto now = system_clock().steady();
   for (const auto& source : ticked_) next = std::min(next, source->on_tick(now));

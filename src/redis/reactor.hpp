@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "redis/resolution.hpp"
@@ -50,8 +51,8 @@ class Reactor {
   void rearm(int descriptor, Source& source, std::uint32_t events) noexcept;
   void forget(int descriptor) noexcept;
 
-  /// Asks for the addresses of the server of all sources; what is under way for one is for all.
-  /// Sources are ticked when the answer is there. By the reactor's thread alone.
+  /// Asks for the addresses of a server; what is under way for one source is for all that ask for
+  /// the same. Sources are ticked when the answer is there. By the reactor's thread alone.
   std::shared_ptr<Resolution> resolve(const net::Endpoint& server);
 
   /// All sources are ticked soon.
@@ -93,7 +94,8 @@ class Reactor {
   std::mutex mutex_;
   std::vector<std::shared_ptr<Source>> sources_;
   std::vector<std::shared_ptr<Source>> ticked_;  // the thread's copy
-  std::shared_ptr<Resolution> resolution_;       // the last
+  std::vector<std::shared_ptr<Source>> copied_;  // the next one
+  std::vector<std::pair<net::Endpoint, std::shared_ptr<Resolution>>> resolutions_;  // under way
   std::thread thread_;
 };
 

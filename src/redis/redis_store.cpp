@@ -1,11 +1,13 @@
 #include "redis/redis_store.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/event.hpp"
-#include "base/integer.hpp"
-#include "redis/client.hpp"
-#include "resp/command_table.hpp"
+#include "redis/calls.hpp"
+#include "redis/master_finder.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice::redis {
@@ -14,46 +16,10 @@ namespace {
 using ClientPtr = std::shared_ptr<Client>;
 using std::chrono::milliseconds;
 
-/// How often a script is sent again with its text, when other clients keep flushing the server's
-/// scripts.
-constexpr int most_script_repeats = 3;
-
-bool is_forgotten_script(const Value& reply) {
-  return reply.is_error() && reply.as_text().starts_with("NOSCRIPT");
-}
-
-SteadyTime deadline_of(const Client& client, const CallOptions& options,
-                       milliseconds blocks_for = {}) {
-  if (blocks_for == milliseconds::max()) return SteadyTime::max();
-  const auto timeout =
-      options.timeout.count() > 0 ? options.timeout : client.options().command_timeout;
-  return Clock::add(Clock::add(system_clock().steady(), timeout), blocks_for);
-}
-
 // The coroutines below hold the Client themselves: the Store may be gone before they end.
 
-/// True: it was sent on an earlier connection, too, and may have taken effect there.
-Task<bool> exchange(Link& link, const Request& request, std::span<Value> replies,
-                    SteadyTime deadline, CallOptions options) {
-  Operation operation{request, replies, deadline, options, &link};
-  link.submit(operation);
-  co_await operation.done;
-  if (operation.failure) std::rethrow_exception(operation.failure);
-  co_return operation.was_sent;
-}
-
-/// `was_sent`: before, without a reply. That the server refuses it now says nothing about then.
-Value checked(const Request& request, Value reply, bool was_sent) {
-  if (!reply.is_error()) return reply;
-  const Error refused = request.error_of(reply.as_text());
-  if (!was_sent || refused.effect() != Effect::none || request.only_reads()) throw refused;
-  throw Error{refused.errc(),
-              refused.message() + " (as it was sent again; the first reply was lost)",
-              Effect::unknown};
-}
-
 Task<Value> call(ClientPtr client, Request request, CallOptions options) {
-  const auto deadline = deadline_of(*client, options);
+  const auto deadline = deadline_of(client->options(), options);
   bool was_sent = false;
   for (int repeat = 0;; ++repeat) {
     Value reply;
@@ -71,81 +37,21 @@ Task<Value> call(ClientPtr client, Request request, CallOptions options) {
 
 Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks_for,
                           CallOptions options) {
-  auto borrowing = client->borrow(deadline_of(*client, options));
+  auto borrowing = client->borrow(deadline_of(client->options(), options));
   Loan loan{client, co_await borrowing};
-  const auto deadline = deadline_of(*client, options, blocks_for);
+  const auto deadline = deadline_of(client->options(), options, blocks_for);
   Value reply;
   const bool was_sent =
       co_await exchange(loan.link(), request, std::span{&reply, 1}, deadline, options);
   co_return checked(request, std::move(reply), was_sent);
 }
 
-/// The WAIT at the end of a batch.
-std::optional<DurableLine::Wait> replica_wait_of(const Batch& batch) {
-  const auto& last = batch.items().back();
-  if (last.script || last.words.size() != 3) return std::nullopt;
-  const std::vector<std::string_view> words{last.words.begin(), last.words.end()};
-  const auto* const spec = resp::find_command(words);
-  if (!spec || spec->name != "wait") return std::nullopt;
-  const auto ms = parse_integer<std::uint32_t>(words[2]);
-  if (!ms || *ms == 0)
-    throw Error{Errc::bad_argument,
-                "WAIT in a batch needs a time in ms above 0, not '" + last.words[2] + "'"};
-  return DurableLine::Wait{last.words[1], milliseconds{*ms}};
-}
-
-/// `is_wait`: it is the WAIT at the end of its batch.
-void add_item(Request& request, const Batch::Item& item, bool is_wait = false) {
-  const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
-  if (item.script) {
-    const Words all{words};
-    request.add(*item.script, all.first(item.key_count), all.subspan(item.key_count));
-  } else {
-    if (!is_wait && needs_of(words).own_connection)
-      throw Error{Errc::bad_argument, "a blocking command would hold up its batch; run it alone: " +
-                                          item.words.front()};
-    request.add(words);
-  }
-}
-
-Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request,
-                                        SteadyTime deadline, CallOptions options) {
-  std::vector<Value> replies(batch.size());
-  co_await exchange(link, request, replies, deadline, options);
-  // Only when another client flushes the scripts in the middle of the batch.
-  for (int repeat = 0; repeat < most_script_repeats; ++repeat) {
-    std::vector<std::size_t> forgotten;
-    Request again{Request::Kind::batch};
-    const bool waits = replica_wait_of(batch).has_value();
-    for (std::size_t i = 0; i < replies.size(); ++i) {
-      const bool is_wait = waits && i + 1 == replies.size() && !forgotten.empty();
-      if (!is_wait && !(batch.items()[i].script && is_forgotten_script(replies[i]))) continue;
-      forgotten.push_back(i);
-      add_item(again, batch.items()[i], is_wait);
-    }
-    if (forgotten.empty()) break;
-    std::vector<Value> answers(forgotten.size());
-    co_await exchange(link, again, answers, deadline, options);
-    for (std::size_t i = 0; i < forgotten.size(); ++i)
-      replies[forgotten[i]] = std::move(answers[i]);
-  }
-  co_return replies;
-}
-
 Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request,
                                     CallOptions options) {
-  const auto deadline = deadline_of(*client, options);
+  const auto deadline = deadline_of(client->options(), options);
   auto exchanged =
       exchange_batch(client->link(), std::move(batch), std::move(request), deadline, options);
   co_return co_await exchanged;
-}
-
-Task<std::vector<Value>> call_durably(ClientPtr client, DurableLine::Wait wait, Batch batch,
-                                      CallOptions options) {
-  DurableLine::Call call{std::move(batch), options};
-  const auto line = client->durable_line(wait);
-  auto running = line->run(std::move(call));
-  co_return co_await running;
 }
 
 Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
@@ -154,8 +60,8 @@ Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
   request.add(words);
   request.set_answered_by(verb == "SUBSCRIBE" ? "subscribe" : "unsubscribe");
   Value reply;
-  co_await exchange(client->listener(), request, std::span{&reply, 1}, deadline_of(*client, {}),
-                    {.repeatable = true});
+  co_await exchange(client->listener(), request, std::span{&reply, 1},
+                    deadline_of(client->options(), {}), {.repeatable = true});
   checked(request, std::move(reply), false);
 }
 
@@ -184,40 +90,6 @@ class Registration final : public Listener::Registration {
   const std::shared_ptr<Handler> handler_;
   const bool needs_subscribing_;
 };
-
-/// On the connection that listens, for as long as it takes to have one. The last reply.
-Task<Value> tell_listener(ClientPtr client, std::vector<std::vector<std::string>> commands,
-                          std::string_view answered_by = {}) {
-  Request request{Request::Kind::batch};
-  for (const auto& command : commands) {
-    const std::vector<std::string_view> words{command.begin(), command.end()};
-    request.add(words);
-  }
-  request.set_answered_by(answered_by);
-  std::vector<Value> replies(request.commands());
-  co_await exchange(client->listener(), request, replies, SteadyTime::max(), {.repeatable = true});
-  co_return std::move(replies.back());
-}
-
-Task<void> ask_for_changes(ClientPtr client) {
-  // A server closes what has subscribed and does not read (client-output-buffer-limit), and would
-  // keep all messages to a tracker that stands still. Nothing is published there.
-  const std::string channel = "sluice:tracking";
-  Trackers& trackers = client->trackers();
-  try {
-    while (const auto question = trackers.next()) {
-      if (question->is_anew()) {
-        auto bounding = tell_listener(client, {{"SUBSCRIBE", channel}}, "subscribe");
-        co_await bounding;
-      }
-      auto asking = tell_listener(client, question->commands);
-      const Value reply = co_await asking;
-      trackers.take(*question, reply.is_error() ? reply.as_text() : "");
-    }
-  } catch (const Error&) {
-    trackers.give_up();
-  }
-}
 
 class Tracking final : public Listener::Registration {
  public:
@@ -266,11 +138,18 @@ Task<Listener> listen_on(ClientPtr client, std::string channel, MessageHandler f
 
 class RedisStore final : public Store {
  public:
-  explicit RedisStore(ClientPtr client) : client_(std::move(client)) {}
+  explicit RedisStore(ClientPtr client, std::shared_ptr<MasterFinder> finder = nullptr)
+      : client_(std::move(client)), finder_(std::move(finder)) {
+    client_->trackers().on_stale = [weak = std::weak_ptr{client_}] {
+      if (auto self = weak.lock()) spawn(ask_for_changes(std::move(self)));
+    };
+  }
   ~RedisStore() override {
     // A child of fork() has neither the thread nor a claim on the connection; the memory stays with
     // the lost thread.
-    if (!client_->is_of_parent()) client_->close();
+    if (client_->is_of_parent()) return;
+    if (finder_) finder_->close();
+    client_->close();
   }
 
   using Store::run;
@@ -332,51 +211,38 @@ class RedisStore final : public Store {
 
  private:
   const ClientPtr client_;
+  const std::shared_ptr<MasterFinder> finder_;  // of a Store whose master is found by Sentinels
 };
 
 }  // namespace
-
-DurableLine::DurableLine(Client& client, const Wait& wait, std::shared_ptr<Link> link)
-    : client_(client),
-      wait_(wait),
-      link_(std::move(link)),
-      calls_(link_.get(), most_at_once,
-             [this](std::vector<Call> calls) { return send(std::move(calls)); }) {}
-
-Task<DurableLine::Replies> DurableLine::send(std::vector<Call> calls) {
-  Batch all;
-  Request request{Request::Kind::batch};
-  CallOptions options{.repeatable = true};
-  for (const Call& call : calls) {
-    options.repeatable &= call.options.repeatable;
-    options.timeout = std::max(options.timeout, call.options.timeout);
-    for (std::size_t i = 0; i + 1 < call.batch.size(); ++i) all.add(call.batch.items()[i]);
-  }
-  for (const auto& item : all.items()) add_item(request, item);
-  all.add(calls.front().batch.items().back());
-  add_item(request, all.items().back(), true);
-  const auto deadline = deadline_of(client_, options, wait_.within);
-  auto exchanged = exchange_batch(*link_, std::move(all), std::move(request), deadline, options);
-  std::vector<Value> answers = co_await exchanged;
-  Replies replies;
-  auto next = answers.begin();
-  for (const Call& call : calls) {
-    const auto end = next + static_cast<std::ptrdiff_t>(call.batch.size() - 1);
-    replies.emplace_back(std::move_iterator{next}, std::move_iterator{end});
-    replies.back().push_back(answers.back());
-    next = end;
-  }
-  co_return replies;
-}
 
 std::unique_ptr<Store> open_redis(RedisOptions options) {
   NoBlocking::check("opening a Store");
   auto client = std::make_shared<Client>(std::move(options));
   auto store = std::make_unique<RedisStore>(client);
-  client->trackers().on_stale = [weak = std::weak_ptr{client}] {
-    if (auto self = weak.lock()) spawn(ask_for_changes(std::move(self)));
-  };
-  client->open(client);
+  client->start(client);
+  client->link().wait_for_greeting();
+  return store;
+}
+
+std::unique_ptr<Store> open_sentinel(SentinelStoreOptions options) {
+  NoBlocking::check("opening a Store");
+  const bool is_secure = options.server.tls != nullptr;
+  std::vector<std::string> sentinels;
+  for (const auto& sentinel : options.sentinels) sentinels.push_back(net::to_string(sentinel));
+  options.server.moving = std::make_shared<MovingEndpoint>(
+      fmt::format("{}+sentinel://{}/{}", is_secure ? "rediss" : "redis", fmt::join(sentinels, ","),
+                  options.name));
+  auto client = std::make_shared<Client>(options.server);
+  auto finder = std::make_shared<MasterFinder>(options, client->reactor());
+  auto store = std::make_unique<RedisStore>(client, finder);
+  const auto until = finder->opens_until();
+  client->reactor().add(finder);
+  client->start(client);
+  finder->wait_for_master();
+  // The master may change meanwhile: a call waits for the next one.
+  const auto left = std::chrono::ceil<milliseconds>(until - system_clock().steady());
+  store->run({"PING"}, {.timeout = std::max(left, milliseconds{1})}).get();
   return store;
 }
 

@@ -22,12 +22,18 @@
 
 namespace sluice::redis {
 
+class MovingEndpoint;
+
 /// What a server says it is (HELLO).
 enum class ServerKind : std::uint8_t { alone, cluster_node, sentinel };
 
 /// How a client behaves towards one server.
 struct RedisOptions {
   net::Endpoint endpoint;
+  /// Not null: it is there, and not at `endpoint`, and has to be a master.
+  std::shared_ptr<MovingEndpoint> moving = {};
+  /// What its certificate bears, where that is not the endpoint's host; empty: that.
+  std::string verified_as = {};
   /// Another one is refused.
   ServerKind kind = ServerKind::alone;
   /// Null: what is said is not encrypted.

@@ -86,6 +86,23 @@ void Request::append_to(std::string& out, KnownScripts& known) const {
   out.append(bytes_, copied);
 }
 
+Request Request::asking() const {
+  Request both{Kind::batch};
+  static constexpr std::string_view asking[] = {"ASKING"};
+  both.add(asking);
+  const auto begin = both.bytes_.size();
+  both.bytes_ += bytes_;
+  for (auto call : scripts_) {
+    call.begins += begin;
+    call.tail += begin;
+    call.is_first = true;
+    both.scripts_.push_back(std::move(call));
+  }
+  both.commands_ += commands_;
+  both.only_reads_ = only_reads_;
+  return both;
+}
+
 namespace {
 
 std::vector<std::string_view> words_of(std::string_view requests, std::size_t nth) {

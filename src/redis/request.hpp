@@ -58,6 +58,13 @@ class Request {
   /// The push that answers in place of a reply, as for SUBSCRIBE; empty: an ordinary reply.
   std::string_view answered_by() const noexcept { return answered_by_; }
   void set_answered_by(std::string_view push) noexcept { answered_by_ = push; }
+  /// The reply to a PING at its end answers the whole: the command before it is answered by pushes
+  /// that also come unasked, or by an error (SUNSUBSCRIBE).
+  static constexpr std::string_view answered_by_ping = "PONG";
+
+  /// ASKING, and this request of one command; a script with its text, since the server forgets
+  /// ASKING after NOSCRIPT.
+  Request asking() const;
 
  private:
   struct Call {

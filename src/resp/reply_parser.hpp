@@ -34,6 +34,11 @@ struct ReplyLimits {
   std::size_t passed_over = std::size_t{1} << 40;
 };
 
+/// So begin the errors of items of a batch whose node of a cluster was not reached, or was lost
+/// before its reply.
+constexpr std::string_view unreached = "ERR a node of the cluster was not reached: ";
+constexpr std::string_view unanswered = "ERR a node of the cluster has not answered: ";
+
 constexpr std::string_view beyond_a_limit = "ERR the reply is beyond a limit of this client: ";
 
 class ReplyParser {

@@ -254,6 +254,10 @@ Error error_of_reply(std::string_view reply) {
       "ERR the server's reply is beyond reply_size_limit"};
   if (reply.starts_with(resp::beyond_a_limit))  // the server has answered
     return {Errc::protocol, one_line(reply.substr(reply.find(' ') + 1)), Effect::done};
+  for (const auto beginning : {resp::unreached, resp::unanswered})
+    if (reply.starts_with(beginning))
+      return {Errc::connection, one_line(reply.substr(beginning.size())),
+              beginning == resp::unreached ? Effect::none : Effect::unknown};
   // Since 7.0 a script's error ends with " script: SHA, on @user_script:LINE."; that tail is for
   // programs. What the script wrote before the error stays.
   // Redis 6 begins with "ERR Error running script (call to f_SHA): ".

@@ -176,8 +176,7 @@ std::optional<SentinelWatch::Word> SentinelWatch::word_to_follow(SteadyTime now)
 /// No Sentinel need be waited for, so that the first one to answer is not the only one heard.
 bool SentinelWatch::has_settled(SteadyTime now) const {
   if (!first_answer_) return false;
-  return epoch_ > 0 || master_ || *first_answer_ + options_.settle <= now ||
-         std::ranges::all_of(sentinels_, [](const auto& one) { return one.second.has_told; });
+  return epoch_ > 0 || master_ || *first_answer_ + options_.settle <= now || have_all_told();
 }
 
 void SentinelWatch::follow_word(SteadyTime now) {
@@ -275,6 +274,10 @@ std::vector<Endpoint> SentinelWatch::sentinels() const {
   return all;
 }
 
+bool SentinelWatch::have_all_told() const {
+  return std::ranges::all_of(sentinels_, [](const auto& one) { return one.second.has_told; });
+}
+
 bool SentinelWatch::is_name_unknown() const {
   return first_answer_ && std::ranges::none_of(sentinels_, [](const auto& one) {
            return one.second.answer && one.second.view.master;
@@ -292,6 +295,9 @@ std::string SentinelWatch::why_not() const {
   if (!role_why_not_.empty())
     return fmt::format("the Sentinels name no server that is the master '{}': {}", options_.name,
                        role_why_not_);
+  if (named_)
+    return fmt::format("the Sentinels name {}, which has not said yet that it is the master '{}'",
+                       to_string(*named_), options_.name);
   return all;
 }
 

@@ -84,6 +84,9 @@ class SentinelWatch {
   const std::vector<Endpoint>& replicas() const noexcept { return replicas_; }
   std::vector<Endpoint> sentinels() const;
 
+  /// Each Sentinel has answered once, or has not in time.
+  bool have_all_told() const;
+  bool has_any_answered() const noexcept { return first_answer_.has_value(); }
   /// Sentinels answer, and none knows the name.
   bool is_name_unknown() const;
   /// Why there is no master, for an error message.

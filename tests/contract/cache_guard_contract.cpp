@@ -41,6 +41,7 @@ class CacheContract : public test::StoreContract {
   std::unique_ptr<Store> other_;
 };
 SLUICE_EVERY_STORE(CacheContract);
+SLUICE_SHARDED_STORE(CacheContract);
 
 /// A load that stands still until it is let go.
 class SlowLoad {

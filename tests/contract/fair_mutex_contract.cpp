@@ -27,6 +27,8 @@ class FairMutexContract : public test::StoreContract {
   }
 };
 SLUICE_EVERY_STORE(FairMutexContract);
+SLUICE_SHARDED_STORE(FairMutexContract);
+SLUICE_WATCHED_STORE(FairMutexContract);
 
 TEST_P(FairMutexContract, LetsOneIn) {
   FairMutex mutex{store(), name("lock")};

@@ -8,6 +8,7 @@ namespace {
 
 class FenceContract : public test::StoreContract {};
 SLUICE_EVERY_STORE(FenceContract);
+SLUICE_SHARDED_STORE(FenceContract);
 
 TEST_P(FenceContract, AdmitsWhatIsNotSmaller) {
   Fence fence{store(), name("fence")};

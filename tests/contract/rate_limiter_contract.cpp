@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 
 class RateLimiterContract : public test::StoreContract {};
 SLUICE_EVERY_STORE(RateLimiterContract);
+SLUICE_SHARDED_STORE(RateLimiterContract);
 
 TEST_P(RateLimiterContract, GrantsTheRateAndNoMore) {
   RateLimiter limiter{store(), name("limiter"), {.rate = 5, .interval = 1h}};

@@ -16,6 +16,7 @@ using Kind = ReleaseOutcome::Kind;
 
 class SemaphoreContract : public test::StoreContract {};
 SLUICE_EVERY_STORE(SemaphoreContract);
+SLUICE_SHARDED_STORE(SemaphoreContract);
 
 TEST_P(SemaphoreContract, LetsSoManyIn) {
   Semaphore desks{store(), name("desks")};

@@ -36,6 +36,7 @@ class SharedBloomContract : public test::StoreContract {
   }
 };
 SLUICE_EVERY_STORE(SharedBloomContract);
+SLUICE_SHARDED_STORE(SharedBloomContract);
 
 constexpr SharedBloomSize small{.expected = 100, .error_rate = 0.03};
 constexpr SharedBloomSize chain{.expected = 100, .error_rate = 0.01, .scalable = true};

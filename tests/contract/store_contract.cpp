@@ -21,9 +21,14 @@ constexpr auto patience = 20s;
 class StoreContract : public test::StoreContract {
  protected:
   SteadyTime soon() { return store().clock().steady() + patience; }
+  /// So that both listen() and subscribe() hear it.
+  void publish(const std::string& channel, const std::string& payload) {
+    store().run({"PUBLISH", channel, payload}).get();
+    if (store().is_sharded()) store().run({"SPUBLISH", channel, payload}).get();
+  }
 };
 SLUICE_EVERY_STORE(StoreContract);
-SLUICE_SECURE_STORE(StoreContract);
+SLUICE_DISTANT_STORE(StoreContract);
 
 template <class Body>
 Error failure_of(Body body) {
@@ -102,8 +107,8 @@ TEST_P(StoreContract, ScriptsRunByTheirTextAndAfterThat) {
 TEST_P(StoreContract, ScriptsConvertAsRedisDoes) {
   const OwnScript all{
       "return {1, 'two', 3.9, true, false, {ok='fine'}, {err='ERR bad'}, {4, {}}, "
-      "redis.call('GET', 'none')}"};
-  EXPECT_EQ(to_string(store().run(all.get(), {}, {}).get()),
+      "redis.call('GET', KEYS[1])}"};
+  EXPECT_EQ(to_string(store().run(all.get(), {name("none")}, {}).get()),
             R"([(integer) 1, "two", (integer) 3, (integer) 1, (nil), fine, (error) ERR bad, )"
             R"([(integer) 4, []], (nil)])");
 }
@@ -257,7 +262,7 @@ TEST_P(StoreContract, ListenersHearWhatIsPublishedAfterwardsInOrder) {
   const auto channel = name("channel");
   auto subscription = Subscription::open(store(), channel).get();
   auto other = Subscription::open(store(), name("other")).get();
-  for (int i = 0; i < 100; ++i) store().run({"PUBLISH", channel, std::to_string(i)}).get();
+  for (int i = 0; i < 100; ++i) publish(channel, std::to_string(i));
   for (int i = 0; i < 100; ++i) {
     const auto message = subscription.next(soon()).get();
     ASSERT_TRUE(message);
@@ -269,10 +274,14 @@ TEST_P(StoreContract, ListenersHearWhatIsPublishedAfterwardsInOrder) {
 }
 
 TEST_P(StoreContract, AScriptPublishes) {
-  const OwnScript publish{"return redis.call('PUBLISH', KEYS[1], ARGV[1])"};
+  const OwnScript classic{"return redis.call('PUBLISH', KEYS[1], ARGV[1])"};
+  const OwnScript shard{"return redis.call('SPUBLISH', KEYS[1], ARGV[1])"};
+  const Script sharded = shard.get();
+  Script script = classic.get();
+  script.sharded = &sharded;
   const auto channel = name("channel");
   auto subscription = Subscription::open(store(), channel).get();
-  EXPECT_EQ(store().run(publish.get(), {channel}, {"released"}).get().as_integer(), 1);
+  EXPECT_EQ(store().run(script, {channel}, {"released"}).get().as_integer(), 1);
   const auto message = subscription.next(soon()).get();
   ASSERT_TRUE(message);
   EXPECT_EQ(message->payload, "released");
@@ -282,11 +291,11 @@ TEST_P(StoreContract, AListenerThatHasEndedHearsNothing) {
   const auto channel = name("channel");
   std::atomic<int> heard{0};
   auto listener = store().listen(channel, [&](const Message&) { ++heard; }).get();
-  store().run({"PUBLISH", channel, "1"}).get();
+  publish(channel, "1");
   auto stays = Subscription::open(store(), channel).get();
   listener = {};
   const int before = heard;
-  store().run({"PUBLISH", channel, "2"}).get();
+  publish(channel, "2");
   ASSERT_TRUE(stays.next(soon()).get());
   EXPECT_EQ(heard, before);
 }
@@ -294,7 +303,7 @@ TEST_P(StoreContract, AListenerThatHasEndedHearsNothing) {
 TEST_P(StoreContract, AWaitingThreadIsWokenByAnothersMessage) {
   const auto channel = name("channel");
   auto subscription = Subscription::open(store(), channel).get();
-  std::jthread publisher{[&] { store().run({"PUBLISH", channel, "hello"}).get(); }};
+  std::jthread publisher{[&] { publish(channel, "hello"); }};
   const auto message = subscription.next(soon()).get();
   ASSERT_TRUE(message);
   EXPECT_EQ(message->payload, "hello");
@@ -384,7 +393,8 @@ TEST_P(StoreContract, TwoStoresOfOneServerShareTheirData) {
   store().run({"SET", "k", "v"}).get();
   EXPECT_EQ(other->run({"GET", "k"}).get().as_text(), "v");
   auto subscription = Subscription::open(store(), name("channel")).get();
-  EXPECT_EQ(other->run({"PUBLISH", name("channel"), "m"}).get().as_integer(), 1);
+  const std::string publish = store().is_sharded() ? "SPUBLISH" : "PUBLISH";
+  EXPECT_EQ(other->run({publish, name("channel"), "m"}).get().as_integer(), 1);
   EXPECT_TRUE(subscription.next(soon()).get());
 }
 

@@ -10,7 +10,9 @@
 #include "sluice/lock_info.hpp"
 #include "sluice/store.hpp"
 #include "support/certificates.hpp"
+#include "support/cluster_rig.hpp"
 #include "support/free_port.hpp"
+#include "support/sentinel_rig.hpp"
 
 namespace sluice::test {
 namespace {
@@ -27,6 +29,16 @@ std::string secure_url() {
   return fmt::format("rediss://127.0.0.1:{}?tls_ca={}", port, files["ca.pem"]);
 }
 
+std::string watched_url() {
+  static const SentinelRig rig{{.replicas = 0, .sentinels = 1}};
+  return rig.url();
+}
+
+std::string cluster_url() {
+  static const ClusterRig rig{{.masters = 3, .replicas = 0, .config = {}}};
+  return rig.url();
+}
+
 std::string proxied_url() {
   static ProxyUnderTest proxy{{shared_server().port()}, {"allow: [flushall]"}};
   return fmt::format("redis://127.0.0.1:{}", proxy.port());
@@ -40,6 +52,8 @@ std::string to_string(StoreKind kind) {
     case StoreKind::embedded_folder: return "embedded_folder";
     case StoreKind::redis: return "redis";
     case StoreKind::secure: return "secure";
+    case StoreKind::sentinel: return "sentinel";
+    case StoreKind::cluster: return "cluster";
     case StoreKind::proxied: return "proxied";
   }
   return "unknown";
@@ -71,6 +85,8 @@ void StoreContract::SetUp() {
       break;
     case StoreKind::redis: url_ = shared_server().url(); break;
     case StoreKind::secure: url_ = secure_url(); break;
+    case StoreKind::sentinel: url_ = watched_url(); break;
+    case StoreKind::cluster: url_ = cluster_url(); break;
     case StoreKind::proxied: url_ = proxied_url(); break;
   }
   store_ = open(url_);

@@ -23,8 +23,10 @@ enum class StoreKind {
   embedded_memory,
   embedded_folder,
   redis,
-  secure,   ///< a redis behind TLS
-  proxied,  ///< a redis behind our own proxy: all keys have one home
+  secure,    ///< a redis behind TLS
+  sentinel,  ///< a redis that a Sentinel watches
+  cluster,   ///< three masters of a Redis Cluster
+  proxied,   ///< a redis behind our own proxy: all keys have one home
 };
 
 std::string to_string(StoreKind kind);
@@ -79,7 +81,22 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
                       sluice::test::StoreKind::proxied),                                        \
       [](const auto& kind) { return sluice::test::to_string(kind.param); })
 
-/// Over TLS, too: for what the Store itself promises. What stands on it sees no difference.
-#define SLUICE_SECURE_STORE(fixture)                                                               \
+/// Over TLS, too, and by Sentinels: for what the Store itself promises. What stands on it sees no
+/// difference.
+#define SLUICE_DISTANT_STORE(fixture)                                                              \
+  SLUICE_WATCHED_STORE(fixture);                                                                   \
+  SLUICE_SHARDED_STORE(fixture);                                                                   \
   INSTANTIATE_TEST_SUITE_P(SecureStore, fixture, testing::Values(sluice::test::StoreKind::secure), \
+                           [](const auto& kind) { return sluice::test::to_string(kind.param); })
+
+/// By Sentinels.
+#define SLUICE_WATCHED_STORE(fixture)                                          \
+  INSTANTIATE_TEST_SUITE_P(WatchedStore, fixture,                              \
+                           testing::Values(sluice::test::StoreKind::sentinel), \
+                           [](const auto& kind) { return sluice::test::to_string(kind.param); })
+
+/// On several servers, by slots.
+#define SLUICE_SHARDED_STORE(fixture)                                         \
+  INSTANTIATE_TEST_SUITE_P(ShardedStore, fixture,                             \
+                           testing::Values(sluice::test::StoreKind::cluster), \
                            [](const auto& kind) { return sluice::test::to_string(kind.param); })

@@ -61,7 +61,7 @@ class TrackingContract : public test::StoreContract {
   int last_ = 0;
 };
 SLUICE_EVERY_STORE(TrackingContract);
-SLUICE_SECURE_STORE(TrackingContract);
+SLUICE_DISTANT_STORE(TrackingContract);
 
 TEST_P(TrackingContract, TellsOfWhatIsWrittenBelowThePrefix) {
   EXPECT_EQ(keys_after({"SET", "{t}:a", "1"}), (Keys{"{t}:a"}));

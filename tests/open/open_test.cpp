@@ -37,10 +37,29 @@ TEST(Open, WhatIsNoStoreIsABadArgumentThatNamesThoseThatAre) {
     EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
     EXPECT_NE(error.message().find("redis://"), std::string::npos) << error.what();
   }
-  for (const auto* const url : {"redis+cluster://a,b", "redis+sentinel://a,b/master"}) {
+}
+
+TEST(Open, WhatNamesNoMasterOfSentinelsIsABadArgumentThatSaysWhy) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"redis+sentinel://", "needs Sentinels and the name of their master"},
+      {"redis+sentinel:m", "needs Sentinels and the name of their master"},
+      {"redis+sentinel://:26379/m", "needs Sentinels and the name of their master"},
+      {"redis+sentinel://a,b", "needs Sentinels and the name of their master"},
+      {"redis+sentinel://a,b/", "needs Sentinels and the name of their master"},
+      {"redis+sentinel://a,b//1", "needs Sentinels and the name of their master"},
+      {"redis+sentinel://a,b/m/one", "database"},
+      {"redis+sentinel://a,b/m/1/2", "database"},
+      {"redis+sentinel://a,b/m/1?db=1", "names the database twice"},
+      {"redis+sentinel://a/m?tls_ca=/ca.pem", "write rediss+sentinel://"},
+      {"valkeys+sentinel://a/m?tls_ca=/no/such/ca.pem", "/no/such/ca.pem"},
+      {"redis://a?sentinel_user=poll", "is no setting of redis"},
+      {"redis+sentinel://a/m?sentinel_user=poll", "belong together"},
+      {"redis+sentinel://a/m?sentinel_pasword=x", "is no setting of redis+sentinel"},
+  };
+  for (const auto& [url, why] : wrong) {
     const auto error = failure_of(url);
     EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
-    EXPECT_NE(error.message().find("not offered yet"), std::string::npos) << error.what();
+    EXPECT_NE(error.message().find(why), std::string::npos) << error.what();
   }
 }
 

@@ -35,6 +35,7 @@ class SilentPort {
       [[maybe_unused]] const int begun = ::connect(queued_.back().number(), name, size);
     }
   }
+  std::uint16_t port() const noexcept { return port_; }
   std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
 
  private:

@@ -1,0 +1,196 @@
+/// What a ClusterStore shares with the calls under way, which may outlive it: which node has which
+/// slot, and a Client for each node.
+///
+/// When a slot gets another master, calls of before may still be under way to the old one, whose
+/// MOVED brings them to the new one later. So a new call first asks the old one for a reply to
+/// nothing (a fence): when that is there, all calls of before have been sent on.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash_slot.hpp"
+#include "base/process.hpp"
+#include "redis/client.hpp"
+#include "redis/cluster_channels.hpp"
+#include "redis/cluster_store.hpp"
+#include "redis/cluster_trackers.hpp"
+#include "topology/refresher.hpp"
+
+namespace sluice::redis {
+
+class Cluster;
+using ClusterPtr = std::shared_ptr<Cluster>;
+
+/// Tells the cluster what a connection of one of its nodes hears.
+class NodeHearer final : public Hearer {
+ public:
+  NodeHearer(std::weak_ptr<Cluster> cluster, topology::Endpoint endpoint)
+      : cluster_(std::move(cluster)), endpoint_(std::move(endpoint)) {}
+
+  /// Keeps the listening connection.
+  void want() noexcept { wanted_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() noexcept { wanted_.fetch_sub(1, std::memory_order_relaxed); }
+
+  bool any() const noexcept override { return wanted_.load(std::memory_order_relaxed) > 0; }
+  /// None: the slot of a channel may have moved, which would end the greeting.
+  std::vector<std::string> confirmed() const override { return {}; }
+  void confirm(Kind kind, const std::string& channel) override;
+  void deliver(Kind kind, const Message& message) override;
+  void deliver_gap(const std::vector<std::string>& /*channels*/) override {}
+  void tell_reconnected() override;
+  void ended(Kind kind, const std::string& channel) override;
+  void lost(bool is_listener) override;
+  void connected(bool is_listener) override;
+
+ private:
+  const std::weak_ptr<Cluster> cluster_;
+  const topology::Endpoint endpoint_;
+  std::atomic<int> wanted_{0};
+};
+
+/// As the cluster uses it. One with the same endpoint after it is another Node.
+struct Node {
+  topology::Endpoint endpoint;
+  std::shared_ptr<NodeHearer> hearer;
+  std::shared_ptr<Client> client;
+  std::atomic<bool> is_silent{false};  ///< it owes a reply, and says nothing
+
+  // The Cluster's, under its lock.
+  SteadyTime used{};
+  SteadyTime heard{};    ///< by its shared connection, when that was looked at
+  bool awaited = false;  ///< a reply, then
+};
+using NodePtr = std::shared_ptr<Node>;
+
+/// Where a call is sent next.
+struct Course {
+  NodePtr node;    ///< null: nobody has the slot, as far as is known
+  NodePtr before;  ///< not null: calls of before may be under way to it
+  bool asks = false;
+  std::uint64_t version = 0;
+};
+
+class Cluster final : public Source, public std::enable_shared_from_this<Cluster> {
+ public:
+  explicit Cluster(ClusterStoreOptions options);
+
+  const RedisOptions& options() const noexcept { return options_.node; }
+  const std::string& name() const noexcept { return name_; }
+  bool is_of_parent() const noexcept { return forks_ != fork_count(); }
+  Callbacks& callbacks() noexcept { return *callbacks_; }
+  ClusterChannels& channels() noexcept { return channels_; }
+  ClusterTrackers& trackers() noexcept { return trackers_; }
+  Channels& watchers() noexcept { return watchers_; }
+  Reactor& reactor() noexcept { return *reactor_; }
+
+  /// Starts the thread, which keeps this, and waits for the first map.
+  void open();
+  /// As Client::close().
+  void close();
+  bool is_closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+
+  // Calls.
+  Course course(std::uint16_t slot, SteadyTime now);
+  /// A call went to `node` by a course of before: later ones of its thread have to come after it.
+  void sent_late(std::uint16_t slot, const NodePtr& node);
+  std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
+  /// A master that is connected if there is one; null: none is known.
+  NodePtr any_master();
+  std::vector<NodePtr> masters();
+  /// The node there, whether it is in the map or not. Throws Error{closed}.
+  NodePtr node_at(const topology::Endpoint& endpoint);
+  bool is_elsewhere(int slot, const Node& node);
+
+  /// How many calls wait for another attempt.
+  int pausing() const noexcept { return pausing_.load(std::memory_order_relaxed); }
+  class Pausing {
+   public:
+    explicit Pausing(Cluster& cluster) noexcept : cluster_(cluster) { ++cluster_.pausing_; }
+    ~Pausing() { --cluster_.pausing_; }
+    Pausing(const Pausing&) = delete;
+    Pausing& operator=(const Pausing&) = delete;
+
+   private:
+    Cluster& cluster_;
+  };
+
+  // What calls have heard.
+  void moved(std::uint16_t slot, const topology::Endpoint& from, const topology::Endpoint& to);
+  void doubt();
+  std::string why_not();
+
+  // What connections have heard. By NodeHearer.
+  void node_lost(const topology::Endpoint& endpoint);
+  void node_connected(const topology::Endpoint& endpoint);
+  /// Channels or trackers have to be looked at.
+  void look() noexcept;
+
+  void on_ready(std::uint32_t) override {}
+  SteadyTime on_tick(SteadyTime now) override;
+
+ private:
+  static constexpr std::uint16_t nobody = 0xffff;
+  struct Changes {
+    std::vector<topology::SlotRange> moved;
+    std::vector<NodePtr> nodes;     // all
+    std::vector<NodePtr> deprived;  // of all their slots
+    std::vector<NodePtr> left;
+    bool is_new_map = false;
+    bool is_replaced = false;
+  };
+
+  // REQUIRES: mutex_ is held
+  NodePtr node_here(const topology::Endpoint& endpoint, SteadyTime now);
+  void take_map(SteadyTime now);
+  Changes take_changes(SteadyTime now);
+  void leave_idle_nodes(SteadyTime now, Changes& changes);
+  void look_for_silence(SteadyTime now);
+  bool is_hopeless() const;
+
+  Task<void> ask(NodePtr node, topology::RefreshQuestion question);
+  void take(const topology::RefreshQuestion& question, const std::exception_ptr& failure,
+            std::span<const Value> replies);
+  void follow(const Changes& changes);
+
+  const ClusterStoreOptions options_;
+  const std::string name_;
+  const unsigned forks_ = fork_count();
+  const std::shared_ptr<Reactor> reactor_;
+  const std::shared_ptr<Callbacks> callbacks_;
+  Channels watchers_;
+  ClusterChannels channels_;
+  ClusterTrackers trackers_;
+
+  std::mutex mutex_;
+  std::condition_variable told_;
+  std::atomic<bool> closed_{false};
+  std::atomic<int> pausing_{0};
+  topology::Refresher refresher_;
+  std::shared_ptr<const topology::ClusterMap> followed_;  // the map that all has been told of
+  std::uint64_t replacements_followed_ = 0;
+  std::map<topology::Endpoint, NodePtr> nodes_;
+  std::map<topology::Endpoint, Error> refusals_;  // of seeds, before the first map
+  SteadyTime next_tick_{};
+  SteadyTime next_look_ = SteadyTime::max();
+  std::atomic<bool> has_news_{true};
+  std::atomic<bool> looks_{false};
+
+  // What calls read. After mutex_, if both are held.
+  std::mutex courses_mutex_;
+  std::vector<NodePtr> places_;
+  std::array<std::uint16_t, hash_slots> owners_;  // of places_
+  std::array<std::uint16_t, hash_slots> before_;
+  SteadyTime gates_until_{};
+  std::atomic<std::uint64_t> version_{0};
+};
+
+}  // namespace sluice::redis

@@ -1,0 +1,106 @@
+#include "redis/cluster_way.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sluice::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// So long calls wait for a node that has lost their slot.
+constexpr auto patience = 500ms;
+
+}  // namespace
+
+bool is_refusal(std::string_view error) {
+  static constexpr std::string_view beginnings[] = {"MOVED ",    "ASK ",         "TRYAGAIN ",
+                                                    "LOADING ",  "CLUSTERDOWN ", "MASTERDOWN ",
+                                                    "READONLY ", "UNBLOCKED "};
+  // A script that was refused in its middle has perhaps written before.
+  return std::ranges::any_of(beginnings,
+                             [&](std::string_view one) { return error.starts_with(one); }) &&
+         error.find("@user_script") == error.npos;
+}
+
+Course Way::find(SteadyTime now) {
+  if (slot_ != Operation::no_slot) return cluster_.course(static_cast<std::uint16_t>(slot_), now);
+  return {.node = cluster_.any_master(), .before = nullptr};
+}
+
+void Way::refused(const Node& by, const std::string& error) {
+  refusal_ = error;
+  const auto redirection = topology::parse_redirection(error, by.endpoint);
+  if (!redirection) {
+    if (!error.starts_with("TRYAGAIN ")) cluster_.doubt();
+    pauses_ = true;
+    return;
+  }
+  if (!redirection->to) {
+    cluster_.doubt();
+    pauses_ = true;
+    return;
+  }
+  if (!redirection->is_ask) cluster_.moved(redirection->slot, by.endpoint, *redirection->to);
+  if (++hops_ > most_hops || *redirection->to == by.endpoint) {
+    pauses_ = true;
+    return;
+  }
+  next_ = {.node = cluster_.node_at(*redirection->to),
+           .before = nullptr,
+           .asks = redirection->is_ask,
+           .version = cluster_.version()};
+}
+
+void Way::found_nobody() {
+  cluster_.doubt();
+  pauses_ = true;
+}
+
+void Way::paused(SteadyTime now) {
+  pauses_ = false;
+  hops_ = 0;
+  next_ = find(now);
+}
+
+Task<void> pass_fence(Cluster& cluster, const Course& course, int slot, SteadyTime now) {
+  Link& link = course.before->client->link();
+  if (course.before->is_silent.load(std::memory_order_relaxed)) co_return;
+  const bool is_connected = link.pulse().is_ready;
+  static constexpr std::string_view ping[] = {"PING"};
+  Request request;
+  request.add(ping);
+  Value reply;
+  Operation fence{request, {&reply, 1}, now + patience, {}, &link, slot};
+  fence.once = true;
+  link.submit(fence);
+  if (!is_connected) cluster.look();  // what waits there is given back, in order, and this last
+  co_await fence.done;
+}
+
+Error overdue(Cluster& cluster, const Way& way, const std::string& what, bool was_sent) {
+  const auto why = way.refusal().empty()
+                       ? fmt::format("no node is known to have its slot: {}", cluster.why_not())
+                       : way.refusal();
+  return Error{Errc::connection,
+               fmt::format("{}: {} has not taken it in time: {}", what, cluster.name(), why),
+               was_sent ? Effect::unknown : Effect::none};
+}
+
+Error closed(const Cluster& cluster, bool was_sent) {
+  return Error{Errc::closed, fmt::format("the Store of {} was closed", cluster.name()),
+               was_sent ? Effect::unknown : Effect::none};
+}
+
+Task<void> pause(Cluster& cluster, Way& way, const std::string& what, SteadyTime deadline,
+                 bool was_sent) {
+  const auto until = Clock::add(system_clock().steady(), way.pause());
+  if (until >= deadline) throw overdue(cluster, way, what, was_sent);
+  const Cluster::Pausing pausing{cluster};
+  co_await sleep_until(system_clock(), until);
+  if (cluster.is_closed()) throw closed(cluster, was_sent);
+  way.paused(system_clock().steady());
+}
+
+}  // namespace sluice::redis

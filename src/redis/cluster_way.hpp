@@ -1,0 +1,68 @@
+/// The way of one call through a cluster: where it is sent next, and what becomes of a refusal.
+#pragma once
+
+#include <string>
+
+#include "base/random.hpp"
+#include "redis/cluster.hpp"
+
+namespace sluice::redis {
+
+/// Says that a command was not executed, and may be later or elsewhere: MOVED, ASK, TRYAGAIN,
+/// CLUSTERDOWN, LOADING, MASTERDOWN, READONLY, UNBLOCKED.
+bool is_refusal(std::string_view error);
+
+class Way {
+ public:
+  /// `slot`: Operation::no_slot: any master will do.
+  Way(Cluster& cluster, int slot, SteadyTime now)
+      : cluster_(cluster), slot_(slot), next_(find(now)) {}
+
+  /// Whom to ask now; without a node there is a pause first.
+  const Course& next() const noexcept { return next_; }
+  int slot() const noexcept { return slot_; }
+
+  /// Another node has the slot now.
+  void returned(SteadyTime now) { next_ = find(now); }
+  /// REQUIRES: is_refusal(error)
+  void refused(const Node& by, const std::string& error);
+  /// Nobody has the slot.
+  void found_nobody();
+  bool must_pause() const noexcept { return pauses_; }
+  /// How long, before the next attempt; then it is found. In a crowd longer: each asks.
+  std::chrono::microseconds pause() noexcept {
+    return backoff_.next() * (cluster_.pausing() > crowd ? 3 : 1);
+  }
+  void paused(SteadyTime now);
+  /// What was heard last; empty: no refusal.
+  const std::string& refusal() const noexcept { return refusal_; }
+
+ private:
+  /// So many redirections in a row are followed at once; more are a circle.
+  static constexpr int most_hops = 4;
+  static constexpr int crowd = 64;
+
+  Course find(SteadyTime now);
+
+  Cluster& cluster_;
+  const int slot_;
+  Course next_;
+  int hops_ = 0;
+  bool pauses_ = false;
+  Backoff backoff_{std::chrono::milliseconds{2}, std::chrono::milliseconds{16}};
+  std::string refusal_;
+};
+
+/// Before the first call by a new course: all calls by the one before have gone on.
+Task<void> pass_fence(Cluster& cluster, const Course& course, int slot, SteadyTime now);
+
+/// There was no time for another attempt. `what`: was refused.
+Error overdue(Cluster& cluster, const Way& way, const std::string& what, bool was_sent);
+Error closed(const Cluster& cluster, bool was_sent);
+
+/// Waits before the next attempt. Throws overdue() when there is no time for one before `deadline`,
+/// closed() when the Store is.
+Task<void> pause(Cluster& cluster, Way& way, const std::string& what, SteadyTime deadline,
+                 bool was_sent);
+
+}  // namespace sluice::redis

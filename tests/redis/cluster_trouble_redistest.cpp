@@ -1,0 +1,480 @@
+// A Store of a real cluster while slots move, and nodes change their roles, die and fall silent.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/sha1.hpp"
+#include "redis/at_cluster.hpp"
+#include "redis/fake_server.hpp"
+#include "store/reply_error.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using test::comes_true;
+using test::failure_of;
+
+class ClusterTrouble : public test::AtCluster {};
+
+/// Counts in keys of all masters, by INCR, from threads of its own.
+class Counting {
+ public:
+  Counting(Store& store, int threads)
+      : store_(store), counters_(static_cast<std::size_t>(threads)) {
+    for (int i = 0; i < threads; ++i)
+      crowd_.emplace_back([this, i](const std::stop_token& stop) {
+        auto& counter = counters_[static_cast<std::size_t>(i)];
+        while (!stop.stop_requested()) try {
+            store_.run({"INCR", key(i)}).get();
+            ++counter.acknowledged;
+          } catch (const Error& error) {
+            ++(error.effect() == Effect::none ? counter.refused : counter.unknown);
+          }
+      });
+  }
+
+  static std::string key(int i) { return "counter:" + std::to_string(i); }
+  /// Each thread has been given so many replies.
+  void wait_for(int more) {
+    std::vector<int> before;
+    for (const auto& counter : counters_) before.push_back(counter.acknowledged);
+    EXPECT_TRUE(comes_true([&] {
+      for (std::size_t i = 0; i < counters_.size(); ++i)
+        if (counters_[i].acknowledged < before[i] + more) return false;
+      return true;
+    }));
+  }
+  void stop() { crowd_.clear(); }
+  int unknown() const { return sum(&Counter::unknown); }
+  int refused() const { return sum(&Counter::refused); }
+  /// What was acknowledged is there; what is there was acknowledged, or is unknown.
+  void check() {
+    stop();
+    for (std::size_t i = 0; i < counters_.size(); ++i) {
+      const auto value = store_.run({"GET", key(static_cast<int>(i))}).get().as_integer();
+      EXPECT_GE(value, counters_[i].acknowledged);
+      EXPECT_LE(value, counters_[i].acknowledged + counters_[i].unknown);
+    }
+  }
+
+ private:
+  struct Counter {
+    std::atomic<int> acknowledged{0};
+    std::atomic<int> refused{0};
+    std::atomic<int> unknown{0};
+  };
+  int sum(std::atomic<int> Counter::*one) const {
+    int all = 0;
+    for (const auto& counter : counters_) all += counter.*one;
+    return all;
+  }
+
+  Store& store_;
+  std::vector<Counter> counters_;
+  std::vector<std::jthread> crowd_;
+};
+
+TEST_F(ClusterTrouble, T01_OneSeedOfThreeAliveIsEnough) {
+  auto options = at(rig());
+  options.seeds.resize(1);
+  options.seeds.push_back({.host = "127.0.0.1", .port = 1, .unix_path = {}});
+  options.seeds.push_back({.host = "127.0.0.1", .port = 2, .unix_path = {}});
+  EXPECT_EQ(redis::open_cluster(options)->run({"PING"}).get().as_text(), "PONG");
+  options.seeds.erase(options.seeds.begin());
+  const auto refused = failure_of([&] { redis::open_cluster(options); });
+  EXPECT_EQ(refused.errc(), Errc::connection);
+  EXPECT_NE(refused.message().find("127.0.0.1:2"), std::string::npos) << refused.message();
+}
+
+TEST_F(ClusterTrouble, AServerWithoutAClusterIsRefused) {
+  const test::RedisServer alone;
+  redis::ClusterStoreOptions options{.node = {}, .seeds = {}};
+  options.seeds.push_back({.host = "127.0.0.1", .port = alone.port(), .unix_path = {}});
+  const auto refused = failure_of([&] { redis::open_cluster(options); });
+  EXPECT_EQ(refused.errc(), Errc::server);
+  EXPECT_NE(refused.message().find("no node of a cluster"), std::string::npos) << refused.message();
+}
+
+TEST_F(ClusterTrouble, T04_AMasterIsKilledUnderLoad) {
+  const auto victim = master_of(Counting::key(0));
+  Counting counting{*store, 6};
+  counting.wait_for(20);
+  rig().node(victim).kill();
+  counting.wait_for(20);  // also where its replica has to be elected first
+  counting.check();
+  EXPECT_EQ(counting.refused(), 0) << "the deadline is far";
+  EXPECT_LE(counting.unknown(), 6) << "what was under way";
+}
+
+TEST_F(ClusterTrouble, T05_FailoversAreSeenByNobody) {
+  Counting counting{*store, 6};
+  for (int i = 0; i < 3; ++i) {
+    counting.wait_for(20);
+    rig().fail_over(master_of(Counting::key(i)));
+  }
+  counting.wait_for(20);
+  counting.check();
+  EXPECT_EQ(counting.refused(), 0);
+  EXPECT_EQ(counting.unknown(), 0);
+}
+
+int questions(test::ClusterRig& rig) {
+  int all = 0;
+  for (std::size_t i = 0; i < rig.size(); ++i) {
+    const auto stats = rig.client_of(i).command({"INFO", "commandstats"}).as_text();
+    const auto at = stats.find("cmdstat_cluster|shards:calls=");
+    if (at != std::string::npos) all += std::atoi(stats.c_str() + stats.find('=', at) + 1);
+  }
+  return all;
+}
+
+TEST_F(ClusterTrouble, T08_ManyThreadsAskNoMoreThanTenTimesASecond) {
+  const auto begin = std::chrono::steady_clock::now();
+  const int before = questions(rig());
+  Counting counting{*store, 64};
+  counting.wait_for(2);
+  rig().fail_over(master_of(Counting::key(0)));
+  counting.wait_for(2);
+  counting.check();
+  const auto seconds =
+      std::chrono::ceil<std::chrono::seconds>(std::chrono::steady_clock::now() - begin);
+  EXPECT_LE(questions(rig()) - before, 10 * (seconds.count() + 1));
+}
+
+/// A node that says that it has all slots, and redirects every command to another port.
+class Redirector {
+ public:
+  explicit Redirector(const std::atomic<std::uint16_t>& to)
+      : to_(to),
+        server_([this](test::FakeServer::Peer& peer, int) { serve(peer); },
+                test::FakeServer::Serves::at_once) {}
+
+  std::uint16_t port() const noexcept { return server_.port(); }
+  int calls() const noexcept { return calls_; }
+
+ private:
+  void serve(test::FakeServer::Peer& peer) {
+    for (auto words = peer.command(); !words.empty(); words = peer.command()) {
+      if (words[0] == "HELLO") {
+        peer.send("%3\r\n+proto\r\n:3\r\n+mode\r\n+cluster\r\n+version\r\n+7.0.15\r\n");
+      } else if (words[0] == "PING") {
+        peer.send("+PONG\r\n");
+      } else if (words[0] == "CLUSTER" && words[1] == "INFO") {
+        send(peer, "cluster_state:ok\r\ncluster_current_epoch:1\r\n");
+      } else if (words[0] == "CLUSTER" && words[1] == "NODES") {
+        send(peer, "0123456789012345678901234567890123456789 127.0.0.1:" + std::to_string(port()) +
+                       "@1 myself,master - 0 0 1 connected 0-16383\n");
+      } else if (words[0] == "CLUSTER") {
+        peer.send("-ERR unknown subcommand\r\n");
+      } else {
+        ++calls_;
+        peer.send("-MOVED 1 127.0.0.1:" + std::to_string(to_) + "\r\n");
+      }
+    }
+  }
+  static void send(test::FakeServer::Peer& peer, const std::string& text) {
+    peer.send("$" + std::to_string(text.size()) + "\r\n" + text + "\r\n");
+  }
+
+  const std::atomic<std::uint16_t>& to_;
+  std::atomic<int> calls_{0};
+  test::FakeServer server_;
+};
+
+TEST(ClusterCircle, T09_MovedInACircleEndsByTheDeadlineAndWithoutHaste) {
+  std::atomic<std::uint16_t> first{0};
+  std::atomic<std::uint16_t> second{0};
+  const Redirector one{second};
+  const Redirector other{first};
+  first = one.port();
+  second = other.port();
+  redis::ClusterStoreOptions options{.node = {}, .seeds = {}};
+  options.node.connect_timeout = 30s;
+  options.seeds.push_back({.host = "127.0.0.1", .port = first, .unix_path = {}});
+  const auto store = redis::open_cluster(options);
+  const auto failure = failure_of([&] { store->run({"INCR", "key"}, {.timeout = 500ms}).get(); });
+  EXPECT_EQ(failure.effect(), Effect::none) << failure.message();
+  EXPECT_NE(failure.message().find("MOVED"), std::string::npos) << failure.message();
+  EXPECT_LE(one.calls() + other.calls(), 500) << "it would be ten thousands without pauses";
+}
+
+TEST_F(ClusterTrouble, T10_ScriptsOfSeveralKeysWaitForTheMoveOfTheirSlot) {
+  static const std::string text =
+      "return redis.call('incr', KEYS[1]) + redis.call('exists', KEYS[2], KEYS[3])";
+  const auto sha1 = sha1_hex(text);
+  const Script script{"test", text, sha1};
+  const auto from = master_of("{m}");
+  const auto to = other_than("{m}");
+  const int slot = hash_slot("{m}");
+  const auto run = [&] { return store->run(script, {"{m}1", "{m}2", "{m}3"}, {}).get(); };
+  EXPECT_EQ(run(), Value::integer(1));
+  store->run({"SET", "{m}2", "here"}).get();
+  rig().begin_move(slot, from, to);  // of three keys one is absent: TRYAGAIN, on either side
+  std::atomic<bool> is_done{false};
+  std::jthread caller{[&] {
+    EXPECT_EQ(run(), Value::integer(3));
+    is_done = true;
+  }};
+  auto source = rig().client_of(from);
+  const auto refusals = [&] {
+    const auto stats = source.command({"INFO", "errorstats"}).as_text();
+    return stats.find("errorstat_TRYAGAIN") != std::string::npos;
+  };
+  EXPECT_TRUE(comes_true(refusals));
+  EXPECT_FALSE(is_done);
+  rig().move_keys(slot, from, to);
+  rig().end_move(slot, from, to);
+  caller.join();
+  rig().move_slot(slot, to, from);
+}
+
+TEST_F(ClusterTrouble, T11_AScriptThatTheTargetOfASlotDoesNotKnowRunsOnce) {
+  static const std::string text = "return redis.call('incr', KEYS[1])";
+  const auto sha1 = sha1_hex(text);
+  const Script script{"test", text, sha1};
+  const auto from = master_of("{m}");
+  const auto to = other_than("{m}");
+  const int slot = hash_slot("{m}");
+  EXPECT_EQ(store->run(script, {"{m}known"}, {}).get(), Value::integer(1));
+  rig().client_of(to).command({"SCRIPT", "FLUSH"});
+  rig().begin_move(slot, from, to);
+  EXPECT_EQ(store->run(script, {"{m}new"}, {}).get(), Value::integer(1));
+  EXPECT_EQ(store->run(script, {"{m}new"}, {}).get(), Value::integer(2));
+  rig().move_keys(slot, from, to);
+  rig().end_move(slot, from, to);
+  EXPECT_EQ(store->run({"GET", "{m}new"}).get().as_text(), "2");
+  rig().move_slot(slot, to, from);
+}
+
+TEST_F(ClusterTrouble, T14_ASilentMasterHoldsUpNobodyElse) {
+  const auto silent = master_of("{s}");
+  const std::string healthy = "{" + std::string{master_of("a") == silent ? "b" : "a"} + "}";
+  ASSERT_NE(master_of(healthy), silent);
+  set("cluster-node-timeout", "60000");  // the cluster does not notice
+  rig().node(silent).stop();
+  std::atomic<bool> is_done{false};
+  std::jthread caller{[&] {
+    store->run({"INCR", "{s}"}, {.timeout = 60s}).get();
+    is_done = true;
+  }};
+  for (int i = 1; i <= 200; ++i) EXPECT_EQ(store->run({"INCR", healthy}).get(), Value::integer(i));
+  EXPECT_FALSE(is_done);
+  rig().node(silent).cont();
+  caller.join();
+  set("cluster-node-timeout", "1000");
+}
+
+TEST_F(ClusterTrouble, T14_ASilentMasterIsLeftWhenItsSlotsHaveAnother) {
+  const auto silent = master_of("{s}");
+  std::exception_ptr failure;
+  rig().node(silent).stop();
+  std::jthread writer{[&] {
+    try {
+      store->run({"INCR", "{s}"}, {.timeout = 60s}).get();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }};
+  // It may be sent again, and so it is.
+  EXPECT_TRUE(store->run({"GET", "{s}nothing"}, {.timeout = 60s}).get().is_null());
+  writer.join();
+  if (failure) {
+    EXPECT_EQ(failure_of([&] { std::rethrow_exception(failure); }).effect(), Effect::unknown);
+  }
+  EXPECT_NE(master_of("{s}"), silent);
+}
+
+TEST_F(ClusterTrouble, T16_AMasterThatComesBackEmptyIsTold) {
+  std::atomic<int> told{0};
+  const auto watch = store->watch_connection([&] { ++told; });
+  store->run({"SET", "{s}", "here"}).get();
+  set("cluster-node-timeout", "60000");  // nobody takes its place
+  const auto master = master_of("{s}");
+  rig().node(master).kill();
+  rig().node(master).start();
+  EXPECT_TRUE(comes_true([&] { return told > 0; }));
+  EXPECT_TRUE(store->run({"GET", "{s}"}).get().is_null());
+  set("cluster-node-timeout", "1000");
+}
+
+TEST_F(ClusterTrouble, T17_OfABatchOnlyTheItemsOfADeadNodeFail) {
+  set("cluster-node-timeout", "60000");
+  const auto dead = master_of("a");
+  std::vector<bool> is_dead;
+  Batch batch;
+  for (int i = 0; i < 30; ++i) {
+    const auto key = std::to_string(i);
+    is_dead.push_back(master_of(key) == dead);
+    batch.add({"INCR", key});
+  }
+  ASSERT_TRUE(std::ranges::count(is_dead, true) > 0 && std::ranges::count(is_dead, false) > 0);
+  store->run({"PING"}).get();
+  rig().node(dead).kill();
+  const auto replies = store->run(batch, {.timeout = 2s}).get();
+  ASSERT_EQ(replies.size(), is_dead.size());
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!is_dead[i]) {
+      EXPECT_EQ(replies[i], Value::integer(1)) << to_string(replies[i]);
+      continue;
+    }
+    ASSERT_TRUE(replies[i].is_error()) << to_string(replies[i]);
+    const Error lost = error_of_reply(replies[i].as_text());
+    EXPECT_EQ(lost.errc(), Errc::connection) << lost.message();
+  }
+  rig().node(dead).start();
+  set("cluster-node-timeout", "1000");
+}
+
+TEST_F(ClusterTrouble, T18_OneThreadsOrderInASlotSurvivesRedirections) {
+  const auto append = [](Store& to, std::string word) -> Task<void> {
+    auto asked = to.run({"APPEND", "{order}", word}, {.timeout = 60s});
+    co_await asked;
+  };
+  std::string expected;
+  for (int turn = 0; turn < 2; ++turn) {
+    std::jthread failing_over{[] { rig().fail_over(master_of("{order}")); }};
+    for (int i = 0; i < 2000; ++i) {
+      const auto word = std::to_string(i) + ",";
+      expected += word;
+      spawn(append(*store, word));
+      if (i % 100 == 0) {
+        EXPECT_EQ(store->run({"GET", "{order}"}).get().as_text(), expected);
+      }
+    }
+    failing_over.join();
+    EXPECT_EQ(store->run({"GET", "{order}"}).get().as_text(), expected);
+    rig().heal();
+  }
+}
+
+bool has_blocked_client(std::size_t node, test::ClusterRig& rig) {
+  return rig.client_of(node).command({"INFO", "clients"}).as_text().find("blocked_clients:1") !=
+         std::string::npos;
+}
+
+TEST_F(ClusterTrouble, T19_ABlockingCommandGoesOnAtTheNewMaster) {
+  const auto before = master_of("{queue}");
+  std::jthread waiting{[&] {
+    EXPECT_EQ(to_string(store->run({"BLPOP", "{queue}", "60"}).get()), R"(["{queue}", "1"])");
+  }};
+  EXPECT_TRUE(comes_true([&] { return has_blocked_client(before, rig()); }));
+  const auto after = rig().fail_over(before);
+  EXPECT_TRUE(comes_true([&] { return has_blocked_client(after, rig()); }));
+  store->run({"RPUSH", "{queue}", "1"}).get();
+}
+
+TEST_F(ClusterTrouble, T22_ANodeWithoutSlotsIsLeft) {
+  auto options = at(rig());
+  options.node.name = "leaves";
+  const auto named = redis::open_cluster(options);
+  const auto before = master_of("{s}");
+  const auto is_there = [&] {
+    return rig().client_of(before).command({"CLIENT", "LIST"}).as_text().find("name=leaves") !=
+           std::string::npos;
+  };
+  named->run({"SET", "{s}", "1"}).get();
+  EXPECT_TRUE(is_there());
+  rig().fail_over(before);
+  EXPECT_EQ(named->run({"GET", "{s}"}).get().as_text(), "1");
+  EXPECT_TRUE(comes_true([&] { return !is_there(); }));
+}
+
+/// What a handler has heard.
+class Heard {
+ public:
+  MessageHandler handler() {
+    return [this](const Message& message) {
+      const std::lock_guard lock{mutex_};
+      if (message.kind == Message::Kind::gap) ++gaps_;
+      if (message.kind == Message::Kind::published) words_.insert(message.payload);
+    };
+  }
+  int gaps() const {
+    const std::lock_guard lock{mutex_};
+    return gaps_;
+  }
+  bool has(const std::string& word) const {
+    const std::lock_guard lock{mutex_};
+    return words_.contains(word);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  int gaps_ = 0;
+  std::set<std::string> words_;
+};
+
+TEST_F(ClusterTrouble, T23_AChannelOfASlotThatMovesIsHeardAtItsNewMaster) {
+  const auto from = master_of("{m}");
+  const auto to = other_than("{m}");
+  Heard sharded;
+  Heard classic;
+  const auto one = store->subscribe("{m}", sharded.handler()).get();
+  const auto two = store->listen("{m}", classic.handler()).get();
+  rig().move_slot(hash_slot("{m}"), from, to);
+  EXPECT_TRUE(comes_true([&] { return sharded.gaps() == 1; }));
+  EXPECT_EQ(store->run({"SPUBLISH", "{m}", "moved"}).get(), Value::integer(1));
+  EXPECT_TRUE(comes_true([&] { return sharded.has("moved"); }));
+  EXPECT_TRUE(comes_true([&] { return classic.gaps() == 1; }));
+  EXPECT_EQ(store->run({"PUBLISH", "{m}", "moved"}).get(), Value::integer(1));
+  EXPECT_TRUE(comes_true([&] { return classic.has("moved"); }));
+  EXPECT_EQ(sharded.gaps(), 1);
+  EXPECT_EQ(classic.gaps(), 1);
+  rig().move_slot(hash_slot("{m}"), to, from);
+}
+
+TEST_F(ClusterTrouble, T24_AfterAFailoverAChannelIsHeardAtTheNewMaster) {
+  Heard heard;
+  const auto listener = store->subscribe("{s}", heard.handler()).get();
+  rig().node(master_of("{s}")).kill();
+  EXPECT_TRUE(comes_true([&] { return heard.gaps() == 1; }));
+  EXPECT_EQ(store->run({"SPUBLISH", "{s}", "hello"}).get(), Value::integer(1));
+  EXPECT_TRUE(comes_true([&] { return heard.has("hello"); }));
+}
+
+TEST_F(ClusterTrouble, T25_ManyChannelsOfSeveralSlotsAreSubscribedAnew) {
+  constexpr int channels = 100;
+  std::vector<Heard> heard(channels);
+  std::vector<Listener> listeners;
+  for (int i = 0; i < channels; ++i)
+    listeners.push_back(
+        store->subscribe("c" + std::to_string(i), heard[static_cast<std::size_t>(i)].handler())
+            .get());
+  for (std::size_t i = 0; i < rig().size(); ++i)
+    rig().client_of(i).command({"CLIENT", "KILL", "TYPE", "pubsub"});
+  for (const auto& one : heard) EXPECT_TRUE(comes_true([&] { return one.gaps() == 1; }));
+  for (int i = 0; i < channels; ++i)
+    EXPECT_EQ(store->run({"SPUBLISH", "c" + std::to_string(i), "again"}).get(), Value::integer(1));
+  for (const auto& one : heard) EXPECT_TRUE(comes_true([&] { return one.has("again"); }));
+}
+
+TEST_F(ClusterTrouble, T26_WhatTheServerEndsUnaskedAnswersNothing) {
+  const auto from = master_of("{m}");
+  const auto to = other_than("{m}");
+  Heard heard;
+  for (int turn = 0; turn < 10; ++turn) {
+    const auto listener = store->subscribe("{m}", heard.handler()).get();
+    const auto gaps = heard.gaps();
+    std::atomic<bool> moves{true};
+    std::jthread others{[&] {  // SSUBSCRIBE and SUNSUBSCRIBE meanwhile, on the same connection
+      for (int i = 0; moves || i < 20; ++i) {
+        Heard one;
+        const auto other = store->subscribe("{n}" + std::to_string(i), one.handler()).get();
+        EXPECT_EQ(store->run({"SPUBLISH", "{n}" + std::to_string(i), "x"}).get(),
+                  Value::integer(1));
+        EXPECT_TRUE(comes_true([&] { return one.has("x"); }));
+      }
+    }};
+    turn % 2 == 0 ? rig().move_slot(hash_slot("{m}"), from, to)
+                  : rig().move_slot(hash_slot("{m}"), to, from);
+    EXPECT_TRUE(comes_true([&] { return heard.gaps() > gaps; }));
+    moves = false;
+  }
+}
+
+}  // namespace
+}  // namespace sluice

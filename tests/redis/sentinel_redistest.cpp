@@ -1,0 +1,348 @@
+// redis+sentinel://: real servers, and real Sentinels that fail over between them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <future>
+#include <thread>
+
+#include "redis/at_server.hpp"
+#include "redis/sentinel_store.hpp"
+#include "support/certificates.hpp"
+#include "support/comes_true.hpp"
+#include "support/fault_proxy.hpp"
+#include "support/free_port.hpp"
+#include "support/plain_client.hpp"
+#include "support/sentinel_rig.hpp"
+#include "support/server_pair.hpp"
+#include "support/silent_port.hpp"
+#include "support/told.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using test::comes_true;
+using test::failure_of;
+using test::PlainClient;
+using test::SentinelRig;
+
+/// A first master that no Sentinel can make a replica of: it lives on as the master that it was.
+const std::vector<std::string> stubborn{"rename-command SLAVEOF \"\"",
+                                        "rename-command REPLICAOF \"\""};
+
+net::Endpoint local(std::uint16_t port) {
+  return {.host = "127.0.0.1", .port = port, .unix_path = {}};
+}
+
+redis::SentinelStoreOptions options_of(const std::vector<std::uint16_t>& sentinels) {
+  redis::SentinelStoreOptions options{.server = {},
+                                      .sentinels = {},
+                                      .name = std::string{SentinelRig::name},
+                                      .sentinel_user = {},
+                                      .sentinel_password = {}};
+  for (const auto port : sentinels) options.sentinels.push_back(local(port));
+  options.server.name = "shop";
+  options.server.connect_timeout = options.server.command_timeout = 30s;
+  options.server.backoff_min = 2ms;
+  options.server.backoff_max = 50ms;
+  return options;
+}
+
+redis::SentinelStoreOptions options_of(SentinelRig& rig) {
+  std::vector<std::uint16_t> ports;
+  for (std::size_t i = 0; i < rig.sentinels(); ++i) ports.push_back(rig.sentinel(i).port());
+  return options_of(ports);
+}
+
+std::string info(std::uint16_t port, std::string_view section) {
+  return PlainClient{port}.command({"INFO", section}).as_text();
+}
+
+bool is_master(test::RedisServer& server) {
+  return info(server.port(), "replication").find("role:master") != std::string::npos;
+}
+
+/// Of "name:NUMBER" or "name:word=NUMBER".
+std::int64_t number_in(const std::string& text, const std::string& name) {
+  const auto at = text.find(name);
+  return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + name.size());
+}
+
+/// How many connections of the Store a server has, without those that ask for its role.
+std::size_t connections(test::RedisServer& server) {
+  const auto list = PlainClient{server.port()}.command({"CLIENT", "LIST"}).as_text();
+  std::size_t all = 0;
+  for (auto at = list.find("name=shop"); at != std::string::npos;
+       at = list.find("name=shop", at + 1))
+    all += list.substr(at, list.find('\n', at) - at).find("cmd=role") == std::string::npos ? 1 : 0;
+  return all;
+}
+
+/// By a word to the master, of which Sentinels are not told.
+bool hand_over(SentinelRig& rig) {
+  // It wants to have heard of the replica that it is there.
+  PlainClient master{rig.server(0).port()};
+  const auto to = std::to_string(rig.server(1).port());
+  return comes_true([&] {
+    return !master.command({"FAILOVER", "TO", "127.0.0.1", to}).is_error();
+  });
+}
+
+/// Whether that is the server that the Store's calls go to now.
+bool is_at(Store& store, test::RedisServer& server) {
+  const auto port = store.run({"CONFIG", "GET", "port"}, {.repeatable = true}).get();
+  return port.as_items().at(1).as_text() == std::to_string(server.port());
+}
+
+TEST(SentinelStore, OpensAndTellsWhatItIs) {
+  SentinelRig rig{{.replicas = 0, .sentinels = 1}};
+  auto options = options_of(rig);
+  options.server.database = 3;
+  const auto store = redis::open_sentinel(options);
+  EXPECT_EQ(store->run({"INCR", "n"}).get().as_integer(), 1);
+  EXPECT_EQ(PlainClient{rig.server(0).port()}.command({"EXISTS", "n"}).as_integer(), 0);
+  EXPECT_EQ(store->describe(), rig.url() + "/3");
+}
+
+TEST(SentinelStore, T34_OpensThoughTheFirstSentinelIsSilent) {
+  const test::SilentPort silent;
+  SentinelRig rig{{.replicas = 0, .sentinels = 1}};
+  auto options = options_of(rig);
+  options.sentinels.insert(options.sentinels.begin(), local(silent.port()));
+  EXPECT_EQ(redis::open_sentinel(options)->run({"INCR", "n"}).get().as_integer(), 1);
+}
+
+TEST(SentinelStore, T35_ANameThatNoneKnowsIsAnErrorOfItsOwn) {
+  SentinelRig rig{{.replicas = 0, .sentinels = 1}};
+  auto options = options_of(rig);
+  options.name = "shop";
+  const auto failure = failure_of([&] { redis::open_sentinel(options); });
+  EXPECT_EQ(failure.errc(), Errc::server);
+  EXPECT_NE(failure.message().find("no Sentinel knows a master 'shop'"), std::string::npos)
+      << failure.what();
+}
+
+TEST(SentinelStore, WhereNoSentinelAnswersTheErrorSaysSo) {
+  const auto failure = failure_of([] { redis::open_sentinel(options_of({test::free_port()})); });
+  EXPECT_EQ(failure.errc(), Errc::connection);
+  EXPECT_NE(failure.message().find("no Sentinel answers"), std::string::npos) << failure.what();
+  EXPECT_NE(failure.message().find("refused"), std::string::npos) << failure.what();
+}
+
+TEST(SentinelStore, WhatIsNoSentinelIsCalledSo) {
+  const test::RedisServer server;
+  const auto failure = failure_of([&] { redis::open_sentinel(options_of({server.port()})); });
+  EXPECT_NE(failure.message().find("is no Sentinel"), std::string::npos) << failure.what();
+}
+
+TEST(SentinelStore, T36_AReplicaIsWaitedForWithoutHaste) {
+  SentinelRig rig{{.replicas = 0,
+                   .sentinels = 1,
+                   .master_config = {fmt::format("replicaof 127.0.0.1 {}", test::free_port())}}};
+  const auto port = rig.server(0).port();
+  const auto begin = std::chrono::steady_clock::now();
+  auto opening =
+      std::async(std::launch::async, [&] { return redis::open_sentinel(options_of(rig)); });
+  std::int64_t asked = 0;
+  EXPECT_TRUE(comes_true([&] {
+    asked = number_in(info(port, "commandstats"), "cmdstat_role:calls=");
+    return asked >= 5;
+  }));
+  const auto waited = std::chrono::steady_clock::now() - begin;
+  EXPECT_LE(asked, waited / 100ms + 2);
+  PlainClient{port}.command({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(is_at(*opening.get(), rig.server(0)));
+}
+
+TEST(SentinelStore, T37_AMasterThatLivesIsLeft) {
+  SentinelRig rig{{.master_config = stubborn}};
+  const auto store = redis::open_sentinel(options_of(rig));
+  test::Told heard;
+  const auto listener = store->listen("news", heard.handler()).get();
+  std::atomic<int> reconnects{0};
+  const auto watcher = store->on_reconnect([&] { ++reconnects; });
+  EXPECT_TRUE(is_at(*store, rig.server(0)));
+
+  rig.fail_over();
+  EXPECT_TRUE(comes_true([&] { return is_at(*store, rig.server(1)); }));
+  EXPECT_TRUE(comes_true([&] { return connections(rig.server(0)) == 0; }));
+  EXPECT_TRUE(is_master(rig.server(0))) << "it would go on acknowledging";
+
+  EXPECT_TRUE(heard.wait_for(Message::Kind::gap));
+  PlainClient{rig.server(1).port()}.command({"PUBLISH", "news", "a new master"});
+  EXPECT_TRUE(heard.hears("a new master"));
+  EXPECT_TRUE(comes_true([&] { return reconnects > 0; }));
+}
+
+TEST(SentinelStore, T38_ALostMessageCostsAPoll) {
+  SentinelRig rig{{.sentinels = 1,
+                   .master_config = stubborn,
+                   .sentinel_config = {"user poll on >deaf ~* +@all -subscribe"}}};
+  auto options = options_of(rig);
+  options.sentinel_user = "poll";
+  options.sentinel_password = "deaf";
+  const auto store = redis::open_sentinel(options);
+  rig.fail_over();
+  EXPECT_TRUE(comes_true([&] { return is_at(*store, rig.server(1)); }));
+}
+
+TEST(SentinelStore, T39_TheSwitchOfAnotherMasterIsIgnored) {
+  SentinelRig rig{{.replicas = 0, .sentinels = 1}};
+  const auto store = redis::open_sentinel(options_of(rig));
+  const auto connection = store->run({"CLIENT", "ID"}).get().as_integer();
+  const test::ServerPair others;
+  const auto port = others.url().substr(others.url().rfind(':') + 1);
+  PlainClient hears{rig.sentinel(0).port()};
+  hears.command({"SUBSCRIBE", "+switch-master"});
+  PlainClient sentinel{rig.sentinel(0).port()};
+  sentinel.command({"SENTINEL", "MONITOR", "others", "127.0.0.1", port, "1"});
+  EXPECT_TRUE(comes_true([&] {
+    return !sentinel.command({"SENTINEL", "FAILOVER", "others"}).is_error();
+  }));
+  EXPECT_NE(to_string(hears.read(), 1'000).find("others 127.0.0.1"), std::string::npos);
+  EXPECT_TRUE(is_at(*store, rig.server(0)));
+  EXPECT_EQ(store->run({"CLIENT", "ID"}).get().as_integer(), connection);
+}
+
+TEST(SentinelStore, T40_TheMastersPasswordIsNotSentToASentinel) {
+  SentinelRig rig{{.replicas = 0,
+                   .sentinels = 1,
+                   .master_config = {"requirepass masters"},
+                   .sentinel_config = {"sentinel auth-pass m masters"}}};
+  test::FaultProxy line{rig.sentinel(0).port()};
+  const auto secret = line.on(
+      [](const test::Passing& passing) {
+        return std::ranges::any_of(passing.words, [](const std::string& word) {
+          return word.find("masters") != std::string::npos;
+        });
+      },
+      {.times = test::Deed::always});
+  const auto all = line.on(test::any_request(), {.times = test::Deed::always});
+  auto options = options_of({line.port()});
+  options.server.password = "masters";
+  const auto store = redis::open_sentinel(options);
+  EXPECT_EQ(store->run({"INCR", "n"}).get().as_integer(), 1);
+  EXPECT_TRUE(line.await_hits(all, 10));
+  EXPECT_EQ(line.hits(secret), 0U);
+
+  options.server.password = "wrong";
+  const auto failure = failure_of([&] { redis::open_sentinel(options); });
+  EXPECT_EQ(failure.errc(), Errc::authentication) << failure.what();
+  EXPECT_EQ(failure.message().find("wrong"), std::string::npos) << failure.what();
+}
+
+TEST(SentinelStore, T41_AStaleSentinelDoesNotLeadBack) {
+  SentinelRig rig{{.sentinels = 1, .master_config = stubborn}};
+  const auto port = test::free_port();
+  test::FaultProxy line{port};
+  const auto asked = line.on(test::reply_to("SENTINEL"), {.times = test::Deed::always});
+  const auto store = redis::open_sentinel(options_of({rig.sentinel(0).port(), line.port()}));
+  rig.fail_over();
+  EXPECT_TRUE(comes_true([&] { return is_at(*store, rig.server(1)); }));
+  rig.sentinel(0).process().stop();
+  // It knows of no failover, and names a server that says of itself that it is the master.
+  const SentinelRig::Sentinel stale{
+      port,
+      {fmt::format("port {}", port), "bind 127.0.0.1",
+       fmt::format("sentinel monitor m 127.0.0.1 {} 1", rig.server(0).port())}};
+  // Five polls of four commands each: what the other one has said is forgotten by then.
+  EXPECT_TRUE(comes_true([&] { return line.hits(asked) >= 20; }));
+  EXPECT_TRUE(is_at(*store, rig.server(1)));
+  EXPECT_TRUE(comes_true([&] { return connections(rig.server(0)) == 0; }));
+}
+
+TEST(SentinelStore, T42_WithoutSentinelsAllGoesOn) {
+  SentinelRig rig{{.replicas = 0, .sentinels = 1}};
+  const auto store = redis::open_sentinel(options_of(rig));
+  rig.kill_sentinels();
+  EXPECT_TRUE(is_at(*store, rig.server(0)));
+  PlainClient{rig.server(0).port()}.command({"CLIENT", "KILL", "TYPE", "normal"});
+  EXPECT_TRUE(is_at(*store, rig.server(0))) << "and is found again where it was";
+  rig.server(0).kill();
+  const auto failure = failure_of([&] { store->run({"SET", "a", "1"}, {.timeout = 1s}).get(); });
+  EXPECT_EQ(failure.errc(), Errc::connection) << failure.what();
+  rig.server(0).start();
+  EXPECT_TRUE(is_at(*store, rig.server(0)));
+}
+
+TEST(SentinelStore, T43_AfterFailoverToTheRoleLeadsOn) {
+  SentinelRig rig{{.sentinels = 1}};
+  const auto store = redis::open_sentinel(options_of(rig));
+  EXPECT_TRUE(is_at(*store, rig.server(0)));
+  ASSERT_TRUE(hand_over(rig));
+  EXPECT_TRUE(comes_true([&] { return is_at(*store, rig.server(1)); }));
+}
+
+TEST(SentinelStore, WithoutAMasterACallWaitsToItsDeadlineAndTheErrorSaysWhy) {
+  SentinelRig rig{{.replicas = 0, .sentinels = 1}};
+  const auto store = redis::open_sentinel(options_of(rig));
+  PlainClient server{rig.server(0).port()};
+  const auto nobody = std::to_string(test::free_port());
+  server.command({"REPLICAOF", "127.0.0.1", nobody});
+  const auto failure = failure_of([&] { store->run({"SET", "a", "1"}, {.timeout = 1s}).get(); });
+  EXPECT_EQ(failure.errc(), Errc::connection) << failure.what();
+  EXPECT_EQ(failure.effect(), Effect::none) << failure.what();
+  for (const auto& words : {std::string{"name no server that is the master 'm'"}, nobody})
+    EXPECT_NE(failure.message().find(words), std::string::npos) << failure.what();
+  auto waiting = std::async(std::launch::async, [&] { return store->run({"INCR", "n"}).get(); });
+  server.command({"REPLICAOF", "NO", "ONE"});
+  EXPECT_EQ(waiting.get().as_integer(), 1);
+}
+
+TEST(SentinelStore, ACallThatAReplicaHasRefusedGoesToTheMaster) {
+  SentinelRig rig{{.sentinels = 1}};
+  const auto store = redis::open_sentinel(options_of(rig));
+  auto waiting = std::async(std::launch::async, [&] {
+    return store->run({"BLPOP", "queue", "0"}, {.timeout = 30s}).get();
+  });
+  EXPECT_TRUE(comes_true(
+      [&] { return number_in(info(rig.server(0).port(), "clients"), "blocked_clients:") == 1; }));
+  ASSERT_TRUE(hand_over(rig));
+  // Not one of them may be repeated, and none was executed by the replica.
+  int acknowledged = 0;
+  for (int i = 0; !is_master(rig.server(1)) || i < 100; ++i) {
+    store->run({"INCR", "n"}).get();
+    ++acknowledged;
+  }
+  EXPECT_EQ(store->run({"GET", "n"}).get().as_text(), std::to_string(acknowledged));
+  store->run({"RPUSH", "queue", "one"}).get();
+  EXPECT_EQ(waiting.get().as_items().at(1).as_text(), "one");
+}
+
+TEST(SentinelStore, SpeaksTlsWithServersAndSentinels) {
+  const test::Certificates files;
+  const auto port = test::free_port();
+  const test::RedisServer server{files.redis(port, "no")};
+  const auto watching = test::free_port();
+  auto config = files.redis(watching, "no");
+  config.insert(config.end(), {"port 0", "bind 127.0.0.1", "tls-replication yes",
+                               fmt::format("sentinel monitor m 127.0.0.1 {} 1", port)});
+  const SentinelRig::Sentinel sentinel{watching, config};
+  auto options = options_of({watching});
+  net::TlsClientOptions tls;
+  tls.files.ca = files["ca.pem"];
+  options.server.tls = std::make_shared<net::TlsClient>(tls);
+  const auto store = redis::open_sentinel(options);
+  EXPECT_EQ(store->run({"INCR", "n"}).get().as_integer(), 1);
+  EXPECT_EQ(store->describe(), fmt::format("rediss+sentinel://127.0.0.1:{}/m/0", watching));
+
+  tls.server_name = "other";
+  options.server.tls = std::make_shared<net::TlsClient>(tls);
+  const auto failure = failure_of([&] { redis::open_sentinel(options); });
+  EXPECT_EQ(failure.errc(), Errc::authentication) << failure.what();
+  EXPECT_NE(failure.message().find("other"), std::string::npos) << failure.what();
+}
+
+TEST(SentinelStore, AMasterThatDiesIsWaitedFor) {
+  SentinelRig rig;
+  const auto store = redis::open_sentinel(options_of(rig));
+  EXPECT_TRUE(is_at(*store, rig.server(0)));
+  rig.server(0).kill();
+  EXPECT_TRUE(is_at(*store, rig.server(1)));
+}
+
+}  // namespace
+}  // namespace sluice
