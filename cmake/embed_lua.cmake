@@ -8,6 +8,7 @@
 #   A section ends with the next one. What stands before the first section is in no script.
 #   A line `-- include folder/file.lua` in a script stands for that file's text, and
 #   `-- include folder/file.lua NAME` for that part of it. Included text includes nothing.
+#   A line `-- sharded: TEXT` is TEXT in the edition for a cluster (Script::sharded), and a comment elsewhere.
 function(sluice_embed_lua target)
   cmake_parse_arguments(ARG "" "FROM" "" ${ARGN})
   if(NOT ARG_FROM)
@@ -23,6 +24,7 @@ function(sluice_embed_lua target)
       COMMAND ${CMAKE_COMMAND} -DSCRIPT=${script} -DROOT=${ARG_FROM} -DHEADER=${header}
               -P ${PROJECT_SOURCE_DIR}/cmake/embed_lua_script.cmake
       DEPENDS ${source} ${includes} ${PROJECT_SOURCE_DIR}/cmake/embed_lua_script.cmake
+              ${PROJECT_SOURCE_DIR}/src/store/unmoved.lua
       COMMENT "Embedding ${script}")
     target_sources(${target} PRIVATE ${header})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})  # its includes may change

@@ -22,6 +22,14 @@ function(section_of text heading out)
   set(${out} "${rest}" PARENT_SCOPE)
 endfunction()
 
+# Comments and margins are for those who read the source; the lines stay, so that a server's message names the right one.
+function(without_comments text out)
+  string(REGEX REPLACE "\n *--[^\n]*" "\n" text "\n${text}")
+  string(REGEX REPLACE "\n +" "\n" text "${text}")
+  string(SUBSTRING "${text}" 1 -1 text)
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
 function(append_constant name text)
   string(REGEX MATCHALL "\n-- include [^\n]+" lines "\n${text}")
   foreach(line IN LISTS lines)
@@ -34,17 +42,17 @@ function(append_constant name text)
     string(REPLACE "${line}\n" "\n${included}" text "\n${text}")
     string(SUBSTRING "${text}" 1 -1 text)
   endforeach()
-  # Comments and margins are for those who read the source; the lines stay, so that a server's message names the right one.
-  string(REGEX REPLACE "\n *--[^\n]*" "\n" text "\n${text}")
-  string(REGEX REPLACE "\n +" "\n" text "${text}")
-  string(SUBSTRING "${text}" 1 -1 text)
+  # The edition for a cluster: a message goes to those who subscribed to its shard channel, and lines that begin with "-- sharded: " are no comments.
+  string(REPLACE "'PUBLISH'" "'SPUBLISH'" sharded "${text}")
+  string(REPLACE "'NUMSUB'" "'SHARDNUMSUB'" sharded "${sharded}")
+  string(REPLACE "-- sharded: " "" sharded "${sharded}")
+  without_comments("${text}" text)
+  without_comments("${sharded}" sharded)
   string(SHA1 sha1 "${text}")
   string(REGEX REPLACE "[^a-zA-Z0-9]" "_" symbol ${name})
   set(constant "\"${name}\", R\"lua(${text})lua\", \"${sha1}\"")
-  # The edition for a cluster, where a message goes to those who subscribed to its shard channel.
-  string(REPLACE "'PUBLISH'" "'SPUBLISH'" sharded "${text}")
-  string(REPLACE "'NUMSUB'" "'SHARDNUMSUB'" sharded "${sharded}")
   if(NOT sharded STREQUAL text)
+    set(sharded "${unmoved} ${sharded}")
     string(SHA1 sha1 "${sharded}")
     set(constants "${constants}
 inline constexpr Script ${symbol}_sharded{\"${name}\", R\"lua(${sharded})lua\", \"${sha1}\"};
@@ -56,6 +64,9 @@ inline constexpr Script ${symbol}{${constant}};
 " PARENT_SCOPE)
 endfunction()
 
+file(READ ${CMAKE_CURRENT_LIST_DIR}/../src/store/unmoved.lua unmoved)
+without_comments("${unmoved}" unmoved)
+string(REGEX REPLACE "\n+" " " unmoved "${unmoved}")
 file(READ ${ROOT}/${SCRIPT} whole)
 string(REGEX MATCHALL "\n-- script [a-z_]+" headings "\n${whole}")
 set(constants "")

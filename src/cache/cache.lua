@@ -7,12 +7,13 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 -- part tell
--- Ends the lease, whose ever it is, and wakes those who wait for it.
+-- Ends the lease, whose ever it is, and wakes those who wait for it. All keys of a guard share a
+-- channel, so in a cluster it is no shard channel, and the build does not make it one: "", not ''.
 local function end_lease(channel, word)
   local waited = redis.call('HGET', KEYS[2], 'waited')
   redis.call('DEL', KEYS[2])
   if waited then
-    redis.call('PUBLISH', channel, word)
+    redis.call("PUBLISH", channel, word)
   end
 end
 

@@ -294,11 +294,12 @@ Task<void> Flights::rest(FlightPointer flight, Round round, milliseconds left) {
 /// True: from now on, so what was told before was not heard.
 Task<bool> Flights::listen() {
   if (is_listening_) co_return false;
-  auto subscribing = common_->store.subscribe(common_->wire.channel(),
-                                              [weak = weak_from_this()](const Message& message) {
-                                                if (const auto self = weak.lock())
-                                                  self->hear(message);
-                                              });
+  Store& store = common_->store;
+  const auto hear = [weak = weak_from_this()](const Message& message) {
+    if (const auto self = weak.lock()) self->hear(message);
+  };
+  auto subscribing = store.is_sharded() ? store.listen(common_->wire.channel(), hear)
+                                        : store.subscribe(common_->wire.channel(), hear);
   Listener listener = co_await subscribing;
   const std::lock_guard lock{mutex_};
   if (!common_->closed && !listener_) listener_ = std::move(listener);

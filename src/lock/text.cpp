@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "base/hash_slot.hpp"
 #include "base/integer.hpp"
 #include "sluice/error.hpp"
 #include "sluice/value.hpp"
+#include "store/key_name.hpp"
 
 namespace sluice::lock {
 
@@ -16,6 +18,21 @@ std::string checked_name(std::string_view what, std::string name) {
                                         std::to_string(longest_name) + " bytes, this one " +
                                         std::to_string(name.size()) + ": " + quoted(name)};
   return name;
+}
+
+void check_one_slot(const Store& store, std::string_view what, const std::string& name,
+                    std::string_view channel) {
+  if (!store.is_sharded()) return;
+  if (!has_whole_tag_or_none(name))
+    throw Error{Errc::bad_argument,
+                fmt::format("{} {}: braces in a name are a whole tag, as in '{{shop}}:stock', or "
+                            "its keys would lie in different slots of {}",
+                            what, quoted(name), store.describe())};
+  if (!channel.empty() && hash_slot(channel) != hash_slot(name))
+    throw Error{Errc::bad_argument,
+                fmt::format("{} {}: choose a name without braces: its channel {}, as Redisson "
+                            "calls it, would lie in another slot of {}",
+                            what, quoted(name), quoted(std::string{channel}), store.describe())};
 }
 
 void check_range(std::string_view what, std::int64_t number, std::int64_t least,

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/store.hpp"
+
 namespace sluice::lock {
 
 inline constexpr std::size_t longest_name = 1 << 20;
@@ -13,6 +15,11 @@ inline constexpr std::size_t longest_name = 1 << 20;
 /// `name`, or Error (bad_argument) for an empty name and for one above `longest_name`.
 /// `what`: "a latch".
 std::string checked_name(std::string_view what, std::string name);
+
+/// Throws Error (bad_argument) for a name whose keys would lie in several slots of a Store that is
+/// sharded: braces in it have to be a whole tag, and `channel`, if there is one, in its slot.
+void check_one_slot(const Store& store, std::string_view what, const std::string& name,
+                    std::string_view channel = {});
 
 /// Throws Error (bad_argument) unless `least` <= `number` <= `most`. `what`: "the count of a
 /// latch".

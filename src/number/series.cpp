@@ -92,7 +92,8 @@ class Series::Impl {
     words.args.insert(words.args.end(),
                       {fmt::to_string(count), fmt::to_string(largest_), definition_,
                        options_.prefix, number::definition_before(options_.zone, options_.digits),
-                       fmt::to_string(options_.keep / std::chrono::hours{24})});
+                       fmt::to_string(options_.keep / std::chrono::hours{24}), latest_period_,
+                       fmt::to_string(latest_)});
     const std::vector<std::string_view> keys{words.keys.begin(), words.keys.end()};
     const std::vector<std::string_view> args{words.args.begin(), words.args.end()};
     return store_.run(scripts::number_next, Words{keys}, Words{args});
@@ -106,11 +107,13 @@ class Series::Impl {
     return {.period = period.as_text(), .largest = largest_, .refused_at = instant_of(now)};
   }
 
-  std::vector<Outcome> deal(const Value::Items& parts, std::size_t count) const {
+  std::vector<Outcome> deal(const Value::Items& parts, std::size_t count) {
     const WallTime issued_at = instant_of(parts.at(1));
     const SeriesFull rest = full(parts.at(1), parts.at(2));
     const std::int64_t first = parts.at(3).as_integer();
     const std::int64_t granted = parts.at(4).as_integer();
+    latest_period_ = rest.period;
+    latest_ = first + granted - 1;
     std::vector<Outcome> outcomes;
     outcomes.reserve(count);
     for (std::int64_t i = 0; i < granted; ++i) {
@@ -138,6 +141,8 @@ class Series::Impl {
   const std::int64_t largest_;
   const std::string definition_;
   std::optional<PeriodTable> table_;  // used by one batch at a time
+  std::string latest_period_;         // also
+  std::int64_t latest_ = 0;           // of that period: the latest number that was given here
   Combiner<Ask, Outcome> combiner_;
 };
 

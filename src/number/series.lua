@@ -31,6 +31,7 @@ end
 -- Take the next numbers of a series, all of one day.
 -- ARGV[2p+2] how many   [2p+3] largest number of a day   [2p+4] definition   [2p+5] prefix
 -- ARGV[2p+6] the definition as it was before   [2p+7] how many days that were left are remembered
+-- ARGV[2p+8] day of the latest number that the caller was given, '': none   [2p+9] that number
 -- Reply: {'issued', now_us, day, first, how many} (fewer than asked: the day is full)
 --        {'full', now_us, day}   {'range', now_us} (outside the days)
 --        {'unset', now_us} (the clock was never set)
@@ -65,6 +66,11 @@ else
     return {'lost', now, today}
   end
   taken = math.max(tonumber(known or 0), tonumber(of_old or 0))
+end
+-- A server that took its master's place may have lost numbers: the caller does not get its own
+-- again.
+if today == ARGV[own + 7] then
+  taken = math.max(taken, tonumber(ARGV[own + 8]))
 end
 local granted = math.min(tonumber(ARGV[own + 1]), tonumber(ARGV[own + 2]) - taken)
 if granted <= 0 then return {'full', now, today} end

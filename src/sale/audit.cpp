@@ -24,6 +24,7 @@
 #include "sale/sums.hpp"
 #include "sluice/id.hpp"
 #include "sluice/sale_audit.hpp"
+#include "store/info.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -782,7 +783,7 @@ void Auditor::tell_what_is_unknown() {
 /// Whether the store is the one that has admitted the orders so far.
 void Auditor::check_gate() {
   Batch batch;  // where INFO may not be run, create() could not either
-  batch.add({"INFO", "replication"});
+  add_info(batch, store_, keys_.sale, "replication");
   const auto here = store_id(store_.run(std::move(batch)).get().front());
   const auto note = [&](bool same, std::string detail) {
     check("store_is_the_same", same ? 1 : 0, 1, std::move(detail));

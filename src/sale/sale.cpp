@@ -15,6 +15,7 @@
 #include "sale/sale.lua.hpp"
 #include "sale/settlement.hpp"
 #include "sale/sums.hpp"
+#include "store/info.hpp"
 
 namespace sluice {
 namespace {
@@ -197,7 +198,7 @@ Task<SaleStatus> Sale::Impl::status() {
   batch.add({"TIME"}).add({"HMGET", keys_.sale, "capacity", "sold", "orders", "last", "closed",
                            "archived", "day", "taken", "recovering", "store"});
   batch.add({"XLEN", keys_.orders}).add({"XLEN", keys_.dead});
-  batch.add({"INFO", "replication"});
+  add_info(batch, store_, keys_.sale, "replication");
   const std::vector<Value> replies = co_await store_.run(std::move(batch));
 
   SaleStatus status;

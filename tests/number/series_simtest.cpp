@@ -170,6 +170,17 @@ TEST_F(SeriesOnVirtualTime, ADayDoesNotReopenWhenTheServersClockGoesBack) {
   EXPECT_EQ(draw(series), "MT202601030002");
 }
 
+TEST_F(SeriesOnVirtualTime, NoNumberIsGivenAgainToASeriesThatHasGivenIt) {
+  Series series{*store_, "MT", {.zone = "Asia/Shanghai"}};
+  for (int i = 0; i < 3; ++i) draw(series);
+  store_->run({"HSET", "{MT}:s", "taken", "1"}).get();  // by a replica that lagged
+  EXPECT_EQ(draw(series), "MT202601020004");
+  store_->run({"DEL", "{MT}:s"}).get();
+  EXPECT_EQ(draw(series), "MT202601020005");
+  server_clock_.advance(std::chrono::seconds{3});
+  EXPECT_EQ(draw(series), "MT202601030001");
+}
+
 TEST_F(SeriesOnVirtualTime, TheWidthUsedUpIsFullUntilTheNextDay) {
   Series series{*store_, "MT", {.zone = "Asia/Shanghai", .digits = 1}};
   std::vector<Task<Expected<Number, SeriesFull>>> calls;

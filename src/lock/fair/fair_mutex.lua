@@ -116,8 +116,9 @@ for i = 2, 4 do
   call('PEXPIRE', KEYS[i], kept)
 end
 -- Redisson tells its release to the first waiter alone, which may be dead.
-return {promise_look(KEYS[4], inbox, many, left, foreign and 500 or nil), server_time(),
-        foreign and 1 or 0}
+local rest = promise_look(KEYS[4], inbox, many, left, foreign and 500 or nil)
+-- sharded: if not listens(inbox) then return {rest, -server_time(), foreign and 1 or 0} end
+return {rest, server_time(), foreign and 1 or 0}
 
 -- script release
 -- End a hold and hand the lock over; or end the wait for one.

@@ -23,6 +23,7 @@ local function drop(inbox)
     end
   end
   call('HDEL', KEYS[4], inbox)
+-- sharded:   call('HDEL', KEYS[4], inbox .. ' heard')
 end
 
 -- The first waiter leaves the queue.

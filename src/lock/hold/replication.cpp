@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/hash_slot.hpp"
 #include "lock/hold/steps.hpp"
+#include "sluice/log.hpp"
+#include "store/info.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice::lock {
@@ -25,16 +28,33 @@ Error unsynced(const std::string& key, const DurableReply& reply, const Durabili
                   quoted(key), reply.replicas, durability.replicas, durability.within.count())};
 }
 
-Task<std::string> server_identity(Store& store) {
+std::uint16_t slot_on(const Store& store, std::string_view key) {
+  return store.is_sharded() ? hash_slot(key) : std::uint16_t{0};
+}
+
+Task<std::map<std::uint16_t, std::string>> server_identities(Store& store, SlotKeys keys) {
   Batch batch;
-  batch.add({"INFO", "server"}).add({"INFO", "replication"});
-  const std::vector<Value> replies = co_await store.run(std::move(batch));
-  for (const Value& reply : replies)
-    if (reply.is_error()) throw error_of_reply(reply.as_text());
-  std::string identity{line_of(replies.at(0).as_text(), "\nrun_id:")};
-  identity += '/';
-  identity += line_of(replies.at(1).as_text(), "\nmaster_replid:");
-  co_return identity;
+  for (const auto& [slot, key] : keys) {
+    add_info(batch, store, key, "server");
+    add_info(batch, store, key, "replication");
+  }
+  std::map<std::uint16_t, std::string> identities;
+  for (const auto& [slot, key] : keys) identities[slot];
+  try {
+    const std::vector<Value> replies = co_await store.run(std::move(batch));
+    auto reply = replies.begin();
+    for (auto& [slot, identity] : identities) {
+      const Value& server = *reply++;
+      const Value& replication = *reply++;
+      for (const Value* one : {&server, &replication})
+        if (one->is_error()) throw error_of_reply(one->as_text());
+      identity = fmt::format("{}/{}", line_of(server.as_text(), "\nrun_id:"),
+                             line_of(replication.as_text(), "\nmaster_replid:"));
+    }
+  } catch (const std::exception& failure) {
+    log(LogLevel::warning, std::string{"asking who the server is: "} + failure.what());
+  }
+  co_return identities;
 }
 
 }  // namespace sluice::lock

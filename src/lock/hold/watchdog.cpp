@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 
 #include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
@@ -206,7 +207,7 @@ void Watchdog::disarm(Clock::TimerId stale) {
 void Watchdog::wake() {
   Due due;
   SteadyTime now;
-  bool asks_who = false;
+  SlotKeys unknown;  // which server answers there
   Clock::TimerId stale = 0;
   {
     const std::lock_guard lock{mutex_};
@@ -221,13 +222,16 @@ void Watchdog::wake() {
       if (again != SteadyTime{}) plan(hold, again);
     }
     if (!holds_.empty()) stale = wake_by(holds_.front()->look_at);
-    asks_who = !due.renewals.empty() && reconnection_ && server_.empty();
+    if (reconnection_) {
+      unknown = slots_of(due.renewals);
+      std::erase_if(unknown, [&](const auto& slot) { return servers_.contains(slot.first); });
+    }
   }
   disarm(stale);
   for (auto& notice : due.notices) tell(std::move(notice));
   for (const auto& warning : due.warnings) warn(warning);
   renew_all(due.renewals, now);
-  if (asks_who) spawn(learn_who_answers());
+  if (!unknown.empty()) spawn(learn_who_answers(std::move(unknown)));
 }
 
 void Watchdog::plan(Hold& hold, SteadyTime when) {
@@ -277,44 +281,51 @@ SteadyTime Watchdog::look_at(Hold& hold, SteadyTime now, Due& due) {
   return std::min({hold.renew_at, hold.risk_at, certain_until});
 }
 
+SlotKeys Watchdog::slots_of(const Holds& holds) const {
+  SlotKeys keys;
+  for (const auto& hold : holds) {
+    const auto& key = hold->resource->key();
+    if (keys.try_emplace(slot_on(store_, key), key).second && !store_.is_sharded()) break;
+  }
+  return keys;
+}
+
 void Watchdog::reconnected() {
+  SlotKeys asked;
   {
     const std::lock_guard lock{mutex_};
-    if (holds_.empty()) {
-      server_.clear();
-      return;
-    }
+    asked = slots_of(holds_);
+    if (asked.empty()) return servers_.clear();
   }
-  spawn(find_out_who_answers());
+  spawn(find_out_who_answers(std::move(asked)));
 }
 
-Task<void> Watchdog::learn_who_answers() {
+Task<void> Watchdog::learn_who_answers(SlotKeys asked) {
   const auto self = shared_from_this();
-  try {
-    const std::string answers = co_await server_identity(store_);
-    const std::lock_guard lock{mutex_};
-    if (server_.empty()) server_ = answers;
-  } catch (const std::exception& failure) {
-    log(LogLevel::warning, std::string{"asking who the server is: "} + failure.what());
-  }
+  auto asking = server_identities(store_, std::move(asked));
+  const auto answers = co_await asking;
+  const std::lock_guard lock{mutex_};
+  for (const auto& [slot, identity] : answers)
+    if (!identity.empty()) servers_.try_emplace(slot, identity);
 }
 
-/// The connection was lost and is back. Another server than before may answer: its holds are
-/// uncertain until it has said that it knows them.
-Task<void> Watchdog::find_out_who_answers() {
+/// The connection was lost and is back, or slots have moved. Another server than before may answer:
+/// its holds are uncertain until it has said that it knows them.
+Task<void> Watchdog::find_out_who_answers(SlotKeys asked) {
   const auto self = shared_from_this();
-  std::string answers;
-  try {
-    answers = co_await server_identity(store_);
-  } catch (const std::exception& failure) {
-    log(LogLevel::warning, std::string{"asking who the server is: "} + failure.what());
-  }
+  auto asking = server_identities(store_, std::move(asked));
+  const auto answers = co_await asking;
   std::vector<Warning> warnings;
   {
     const std::lock_guard lock{mutex_};
-    if (answers.empty() || std::exchange(server_, answers) != answers) {
-      for (const auto& hold : holds_) warnings.push_back(warning_of(*hold, Risk::uncertain));
-    }
+    std::set<std::uint16_t> changed;
+    for (const auto& [slot, identity] : answers)
+      if (identity.empty() || std::exchange(servers_[slot], identity) != identity)
+        changed.insert(slot);
+    if (!changed.empty())
+      for (const auto& hold : holds_)
+        if (changed.contains(slot_on(store_, hold->resource->key())))
+          warnings.push_back(warning_of(*hold, Risk::uncertain));
   }
   for (const auto& warning : warnings) warn(warning);
   renew_soon();
@@ -349,16 +360,20 @@ void Watchdog::renew_all(const Holds& due, SteadyTime sent) {
 
 Task<void> Watchdog::renew(Holds due, SteadyTime sent, Durability durability) {
   const auto self = shared_from_this();  // the last hold may end meanwhile
-  // One script for up to a hundred holds of one kind.
+  // One script for up to a hundred holds of one kind, and of one slot where keys are sharded.
   const auto script_of = [](const auto& hold) { return &hold->resource->renewal(); };
+  const auto slot_of = [this](const auto& hold) { return slot_on(store_, hold->resource->key()); };
+  if (store_.is_sharded()) std::ranges::stable_sort(due, {}, slot_of);
   std::vector<Holds> parts;
   milliseconds shortest = milliseconds::max();
   for (const auto& hold : due) {
     shortest = std::min(shortest, hold->terms.lease);
-    const auto part = std::find_if(parts.rbegin(), parts.rend(), [&](const Holds& one) {
-      return script_of(one.front()) == script_of(hold);
-    });
-    if (part != parts.rend() && part->size() < Resource::holds_a_renewal)
+    auto part = parts.rbegin();
+    const auto is_of_slot = [&] {
+      return part != parts.rend() && slot_of(part->front()) == slot_of(hold);
+    };
+    while (is_of_slot() && script_of(part->front()) != script_of(hold)) ++part;
+    if (is_of_slot() && part->size() < Resource::holds_a_renewal)
       part->push_back(hold);
     else
       parts.push_back({hold});

@@ -9,16 +9,19 @@
 ///
 /// A hold without a confirmation for two thirds of its certain time is at risk, and its holder is
 /// told. All holds are at risk when the connection comes back and another server answers than
-/// before; they are renewed at once then, to learn what that server knows.
+/// before, or where a slot of a cluster has another master; they are renewed at once then, to learn
+/// what that server knows: a hold that it prolongs has survived, another is lost.
 ///
 /// The reply to a renewal may come after the end of its hold: confirm() does nothing then.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "lock/hold/hold.hpp"
+#include "lock/hold/replication.hpp"
 
 namespace sluice::lock {
 
@@ -83,6 +86,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   void forget(Hold& hold);
   Warning warning_of(Hold& hold, Risk risk);
   void forget_parent();
+  SlotKeys slots_of(const Holds& holds) const;
   Clock::TimerId wake_by(SteadyTime when);
   void plan(Hold& hold, SteadyTime when);
   void find_place(std::shared_ptr<Hold> hold, std::size_t place);
@@ -91,8 +95,8 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
 
   void wake();
   void reconnected();
-  Task<void> find_out_who_answers();
-  Task<void> learn_who_answers();
+  Task<void> find_out_who_answers(SlotKeys asked);
+  Task<void> learn_who_answers(SlotKeys asked);
   void renew_all(const Holds& due, SteadyTime sent);
   Task<void> renew(Holds due, SteadyTime sent, Durability durability);
   void renew_soon();
@@ -110,7 +114,7 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
   Clock::TimerId timer_ = 0;
   SteadyTime wake_at_ = SteadyTime::max();
   unsigned forks_ = fork_count();
-  std::string server_;  // its identity; empty: not asked yet
+  std::map<std::uint16_t, std::string> servers_;  // the identity of that of each slot, once asked
   Listener reconnection_;
   std::once_flag listening_;
 };

@@ -45,6 +45,7 @@ class Latch::Impl {
         most_remembered_(fmt::to_string(options.most_remembered)),
         looks_(store.driver(), most_looks,
                [this](std::vector<Ask> asks) { return look_for(asks.size()); }) {
+    lock::check_one_slot(store, "latch", name_, channel_);
     lock::check_range("the memory of a latch in ms", options.remember.count(),
                       shortest_memory.count(), longest_memory.count());
     lock::check_range("most_remembered of a latch", options.most_remembered, 1, largest_memory);

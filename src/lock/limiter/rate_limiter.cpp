@@ -64,7 +64,9 @@ class RateLimiter::Impl {
         follow_(options.follow),
         rate_(checked(keys_.definition, options)),
         queues_(lock::shared_of<lock::RateQueues>(store)),
-        queue_(queues_->queue_of(keys_.log)) {}
+        queue_(queues_->queue_of(keys_.log)) {
+    lock::check_one_slot(store, "rate limiter", keys_.definition);
+  }
 
   const std::string& name() const noexcept { return keys_.definition; }
 

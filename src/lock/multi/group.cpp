@@ -34,7 +34,8 @@ Group::Group(Store& store, const std::vector<std::string>& names, const MutexTer
     : store_(store),
       terms_(terms),
       watchdog_(shared_of<Watchdog>(store)),
-      inbox_(shared_of<Inbox>(store)) {
+      inboxes_(shared_of<Inboxes>(store)),
+      inbox_(inboxes_->of(names.front())) {
   members_.reserve(names.size());
   names_.reserve(names.size());
   const auto common = std::make_shared<MutexCommon>(store, terms);

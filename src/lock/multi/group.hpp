@@ -63,7 +63,8 @@ class Group : public std::enable_shared_from_this<Group> {
   Store& store_;
   const MutexTerms terms_;
   const std::shared_ptr<Watchdog> watchdog_;
-  const std::shared_ptr<Inbox> inbox_;
+  const std::shared_ptr<Inboxes> inboxes_;
+  const std::shared_ptr<Inbox> inbox_;  // of all the names
   std::vector<std::shared_ptr<Member>> members_;
   std::vector<Names> names_;            // of each of them
   std::vector<std::string_view> keys_;  // of the scripts: four for each name

@@ -48,7 +48,8 @@ std::vector<NameGroup> in_lock_order(std::span<const MultiName> names, bool slot
     if (last && *last == rank)
       throw Error{Errc::bad_argument,
                   "a lock of many names was given " + quoted(names[place].name) + " twice"};
-    if (!last || last->store != rank.store || (slot_by_slot && last->slot != rank.slot))
+    const bool by_slot = slot_by_slot || rank.store->is_sharded();
+    if (!last || last->store != rank.store || (by_slot && last->slot != rank.slot))
       groups.push_back({.store = &names[place].store, .names = {}, .places = {}});
     groups.back().names.push_back(names[place].name);
     groups.back().places.push_back(place);

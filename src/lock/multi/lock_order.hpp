@@ -22,6 +22,7 @@ struct NameGroup {
   std::vector<std::size_t> places;  ///< of each among the names as given
 };
 
+/// `slot_by_slot`: also of Stores that are not sharded.
 /// Throws Error (bad_argument) for no name, for more than MultiLock::most_names, and for a name of
 /// one Store given twice. O(n log n).
 std::vector<NameGroup> in_lock_order(std::span<const MultiName> names, bool slot_by_slot);

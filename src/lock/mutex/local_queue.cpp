@@ -106,9 +106,9 @@ Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
 Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until,
                                                   std::stop_token stop) {
   std::unique_ptr<Inbox::Subscription> subscription;
-  if (inbox()->is_open())
+  if (is_inbox_open())
     subscription = std::make_unique<Inbox::Subscription>(inbox(), std::string{who.request()});
-  const std::string channel = subscription ? inbox()->channel() : std::string{};
+  const std::string channel = subscription ? subscription->inbox().channel() : std::string{};
   const SteadyTime sent = watchdog().clock().steady();
   std::optional<AcquireReply> reply;
   std::shared_ptr<Hold> hold;
@@ -247,7 +247,8 @@ Task<void> LocalQueue::ask_for_all(std::optional<QueuedRequest> request,
 /// Gets one of the waiters in. Nothing: there is none any more.
 Task<LocalQueue::MaybeOutcome> LocalQueue::admit_one(std::optional<QueuedRequest> request,
                                                      std::shared_ptr<Hold> ending) {
-  (void)co_await inbox()->open(SteadyTime::max());
+  const std::shared_ptr<Inbox> heard_in = inbox();  // as long as this asks
+  (void)co_await heard_in->open(SteadyTime::max());
   if (!request) request = request_for_first();
   if (!request) {
     if (ending) take_back(*this, ending->who);
@@ -396,7 +397,7 @@ Task<AcquireReply> LocalQueue::ask_noting_trouble(const Identity& who) {
   std::exception_ptr trouble;
   AcquireReply reply;
   try {
-    reply = co_await ask_acquire(who, inbox()->channel());
+    reply = co_await ask_acquire(who, inbox_channel());
   } catch (...) {
     trouble = std::current_exception();
   }

@@ -39,7 +39,7 @@ AcquireReply MutexWire::read_acquire_reply(const Value& reply, std::string_view)
 Task<PassReply> MutexWire::ask_pass(const Identity& who, FencingToken last, const Identity& next) {
   const fmt::format_int tokens{hand_off().within_process};
   const fmt::format_int last_of_turn{last.value};
-  const std::string ticket = ticket_of(next, inbox()->channel());
+  const std::string ticket = ticket_of(next, inbox_channel());
   const CallNames names{key()};
   const std::string_view args[] = {who.request(),
                                    names.channel(),
@@ -75,7 +75,7 @@ Task<Value> MutexWire::ask_end(const Identity& who, CallOptions options) {
 
 GiveUp MutexWire::give_up(const Identity& who) const {
   const CallNames names{key()};
-  const std::string ticket = ticket_of(who, inbox()->channel());
+  const std::string ticket = ticket_of(who, inbox_channel());
   const std::string_view args[] = {who.request(), names.channel(), common().most_hand_overs,
                                    ticket};
   return script_call(store(), scripts::lock_mutex_release, names.keys(), args, durability());

@@ -30,6 +30,12 @@ Vote::Nodes checked(Vote::Nodes nodes) {
   return nodes;
 }
 
+Names names_on(const Vote::Nodes& nodes, std::string name) {
+  Names names{std::move(name)};
+  for (const Store* node : nodes) check_one_slot(*node, "quorum lock", names.key);
+  return names;
+}
+
 QuorumTerms terms_of(const QuorumLockOptions& options) {
   const Terms terms = Terms::of(options.lease, options.margin, options.watchdog);
   const milliseconds least = std::min(milliseconds{10}, options.lease / 2);
@@ -56,7 +62,7 @@ class QuorumCore {
  public:
   QuorumCore(Vote::Nodes nodes, std::string name, QuorumLockOptions options)
       : nodes_(checked(std::move(nodes))),
-        names_(std::move(name)),
+        names_(names_on(nodes_, std::move(name))),
         terms_(terms_of(options)),
         first_pause_(options.first_pause),
         longest_pause_(options.longest_pause),

@@ -1,6 +1,7 @@
 /// Independent Stores that answer as one, by majority: the Store of their holds' watchdog.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "lock/hold/watchdog.hpp"
@@ -29,6 +30,10 @@ class QuorumStore final : public Store {
   }
   Clock& clock() noexcept override { return nodes_.front()->clock(); }
   Driver* driver() noexcept override { return nullptr; }
+  /// One of the nodes is a cluster: its scripts see keys of one slot.
+  bool is_sharded() const noexcept override {
+    return std::ranges::any_of(nodes_, &Store::is_sharded);
+  }
   std::string describe() const override;
 
  private:

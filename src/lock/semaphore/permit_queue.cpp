@@ -7,6 +7,7 @@
 #include "lock/hold/steps.hpp"
 #include "lock/hold/watchdog.hpp"
 #include "lock/per_store.hpp"
+#include "lock/text.hpp"
 #include "lock/wait/queued_wait.hpp"
 #include "sluice/metrics.hpp"
 
@@ -24,7 +25,10 @@ std::int64_t free_by(const Message& message) {
 PermitQueue::PermitQueue(Store& store, PermitNames names, Terms terms)
     : PermitWire(shared_of<Watchdog>(store), std::move(names)),
       terms_(terms),
-      inbox_(shared_of<Inbox>(store)) {}
+      inboxes_(shared_of<Inboxes>(store)),
+      inbox_(inboxes_->of(PermitWire::names().free)) {
+  check_one_slot(store, "semaphore", PermitWire::names().free);
+}
 
 PermitQueue::~PermitQueue() = default;
 

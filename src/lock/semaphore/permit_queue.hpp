@@ -66,6 +66,7 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
   void heard(const Message& message);
 
   const Terms terms_;
+  const std::shared_ptr<Inboxes> inboxes_;
   const std::shared_ptr<Inbox> inbox_;
   mutable std::mutex mutex_;
   Waiters waiters_;

@@ -48,7 +48,9 @@ local left = first[2] and math.max(0, tonumber(first[2]) - server_time()) or -1
 if leads and chance_left > 0 then
   left = left < 0 and chance_left or math.min(left, chance_left)
 end
-return {stand(KEYS[3], KEYS[5], ticket, left), server_time(), leads and 1 or 0}
+local rest = stand(KEYS[3], KEYS[5], ticket, left)
+-- sharded: if not listens(ARGV[4]) then return {rest, -server_time(), leads and 1 or 0} end
+return {rest, server_time(), leads and 1 or 0}
 
 -- script release
 -- End holds, and give what is free to the waiters; or end a wait.

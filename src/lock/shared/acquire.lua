@@ -115,4 +115,8 @@ end
 if mode == 'write' then
   foreign = not writer_is_ours()
 end
-return {stand(queue, KEYS[5], ticket, left), server_time(), foreign and 1 or 0}
+local rest = stand(queue, KEYS[5], ticket, left)
+-- sharded: if not listens(inbox_of(ticket)) then
+-- sharded:   return {rest, -server_time(), foreign and 1 or 0}
+-- sharded: end
+return {rest, server_time(), foreign and 1 or 0}

@@ -120,7 +120,7 @@ Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {
 }
 
 GiveUp SharedAccess::give_up(const Identity& who) const {
-  const std::string ticket = ticket_of(who, inbox()->channel());
+  const std::string ticket = ticket_of(who, inbox_channel());
   const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers,
                                    names_.looks};
   const std::string_view args[] = {names_.hold_keys, names_.channel, preference_, overtaking_,

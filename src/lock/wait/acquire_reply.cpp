@@ -17,9 +17,10 @@ AcquireReply refusal_of(const Value& reply, std::string_view foreign_channel,
   const auto& items = reply.as_items();
   return {.granted = std::nullopt,
           .left = milliseconds{items[0].as_integer()},
-          .time = milliseconds{items[1].as_integer()},
+          .time = std::chrono::abs(milliseconds{items[1].as_integer()}),
           .foreign_channel = std::string{items[2].as_integer() == 1 ? foreign_channel : ""},
-          .queue = std::string{queue}};
+          .queue = std::string{queue},
+          .unheard = items[1].as_integer() < 0};
 }
 
 AcquireReply acquire_reply_of(std::string_view script, const Value& reply,

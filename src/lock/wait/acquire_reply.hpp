@@ -20,10 +20,11 @@ struct AcquireReply {
   std::chrono::milliseconds time{};  ///< refused: the server's time
   /// Set when the holder in the way does not know the queue. It publishes its release here.
   std::string foreign_channel;
-  std::string queue;  ///< refused: where it waits
+  std::string queue;     ///< refused: where it waits
+  bool unheard = false;  ///< ... and in a cluster: this process is not heard where the lock is now
 };
 
-/// {ms, time, foreign}, all integers.
+/// {ms, time, foreign}, all integers. The time is negative where this process is not heard.
 bool is_refusal(const Value& reply);
 /// REQUIRES: is_refusal(reply). `foreign_channel`: what to listen to if the reply says so.
 AcquireReply refusal_of(const Value& reply, std::string_view foreign_channel,

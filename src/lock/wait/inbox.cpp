@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/hash_slot.hpp"
 #include "base/integer.hpp"
 #include "base/random.hpp"
 #include "lock/per_store.hpp"
@@ -38,10 +39,10 @@ std::optional<InboxMessage> message_of(std::string_view verb, std::string_view r
 
 }  // namespace
 
-Inbox::Inbox(Store& store)
+Inbox::Inbox(Store& store, std::string channel)
     : store_(store),
       clock_(store.clock()),
-      channel_("sluice:inbox:" + random_hex_128()),
+      channel_(std::move(channel)),
       pending_releases_(shared_of<PendingReleases>(store)) {}
 
 Inbox::~Inbox() {
@@ -95,6 +96,7 @@ Task<void> Inbox::subscribe() {
 /// Requests that are given up leave the queue before the waiters look at it.
 void Inbox::hear(const Message& message) {
   if (message.kind == Message::Kind::gap) {
+    if (store_.is_sharded()) forget_time_of_server();
     pending_releases_->give_up_all();
     return look_at_all();
   }
@@ -107,6 +109,12 @@ void Inbox::hear(const Message& message) {
 void Inbox::note_time(const TimeOfServer& heard) {
   const std::lock_guard lock{mutex_};
   if (heard.sent > time_of_server_.sent) time_of_server_ = heard;
+}
+
+/// Another server may have the slot now, and another clock.
+void Inbox::forget_time_of_server() {
+  const std::lock_guard lock{mutex_};
+  time_of_server_ = {};
 }
 
 Inbox::TimeOfServer Inbox::time_of_server() const {
@@ -134,6 +142,7 @@ bool Inbox::call(std::string_view request, std::string_view verb, std::string_vi
   const auto box = boxes_.find(request);
   if (box == boxes_.end()) return false;
   if (const auto call = message_of(verb, rest)) {
+    if (call->kind == InboxMessage::Kind::grant) box->second->first_looks_soon();
     box->second->post(*call);
   } else {
     log(LogLevel::warning, fmt::format("an inbox was sent something that is no call: {} {}", verb,
@@ -175,6 +184,23 @@ bool Inbox::Subscription::stand_in(std::string_view queue, SteadyTime asked) {
   rests_ = !stood_still && inbox_->queues_.find(queue)->second.front() != this;
   if (!inbox_->ticking_) inbox_->set_timer();
   return !rests_;
+}
+
+/// This wait is let in, though it need not be the first: readers are let in past writers. The
+/// server counts on the next look of this process within a second and a half, and not on what it
+/// told the first before.
+void Inbox::Subscription::first_looks_soon() {
+  if (const auto queue = inbox_->queues_.find(queue_); queue != inbox_->queues_.end())
+    queue->second.front()->rests_ = true;
+}
+
+void Inbox::Subscription::let_others_look() {
+  const Trampoline trampoline;  // before the lock: what is completed under it runs after it
+  const std::lock_guard lock{inbox_->mutex_};
+  const auto queue = inbox_->queues_.find(queue_);
+  if (queue == inbox_->queues_.end()) return;
+  for (Subscription* wait : queue->second)
+    if (wait != this) wait->post({.kind = InboxMessage::Kind::look});
 }
 
 /// In a child: the waits are its parent's, and so was the timer.
@@ -240,6 +266,53 @@ Task<std::optional<InboxMessage>> Inbox::Subscription::next(SteadyTime until) {
       if (calls_.empty()) co_return std::nullopt;
     }
   }
+}
+
+// --- the inboxes of a process ---
+
+namespace {
+
+/// A short key in that slot, for people the same in every program.
+std::string key_in(std::uint16_t slot) {
+  for (unsigned number = 0;; ++number)
+    if (std::string key = std::to_string(number); hash_slot(key) == slot) return key;
+}
+
+}  // namespace
+
+Inboxes::Inboxes(Store& store)
+    : store_(store),
+      channel_("sluice:inbox:" + random_hex_128()),
+      only_(store.is_sharded() ? nullptr : std::make_shared<Inbox>(store, channel_)) {}
+
+std::string Inboxes::channel_in(std::uint16_t slot) const {
+  return channel_ + '{' + key_in(slot) + '}';
+}
+
+std::string Inboxes::channel_of(std::string_view name) const {
+  return only_ ? channel_ : channel_in(hash_slot(name));
+}
+
+std::shared_ptr<Inbox> Inboxes::of(std::string_view name) {
+  if (only_) return only_;
+  const std::uint16_t slot = hash_slot(name);
+  std::vector<std::shared_ptr<Inbox>> unused;  // they end without the mutex
+  const std::lock_guard lock{mutex_};
+  if (const auto known = by_slot_.find(slot); known != by_slot_.end()) return known->second;
+  if (by_slot_.size() >= full_) {
+    for (auto& [other, inbox] : by_slot_)
+      if (inbox.use_count() == 1) unused.push_back(std::move(inbox));
+    std::erase_if(by_slot_, [](const auto& entry) { return !entry.second; });
+    full_ = 2 * by_slot_.size() + 64;
+  }
+  return by_slot_.emplace(slot, std::make_shared<Inbox>(store_, channel_in(slot))).first->second;
+}
+
+bool Inboxes::is_open(std::string_view name) {
+  if (only_) return only_->is_open();
+  const std::lock_guard lock{mutex_};
+  const auto known = by_slot_.find(hash_slot(name));
+  return known != by_slot_.end() && known->second->is_open();
 }
 
 }  // namespace sluice::lock

@@ -1,5 +1,6 @@
 /// Where this process hears that a hold was given to it: one channel for a Store's life, whatever
-/// the number of locks and waiters.
+/// the number of locks and waiters. Where keys are sharded (Store::is_sharded) a script can publish
+/// in the slot of its keys alone: there it is one channel for each slot in which the process waits.
 ///
 /// A message is "grant REQUEST TOKEN TIME TTL" (the hold of that request is in force since TIME of
 /// the server's clock, for TTL ms) or "look REQUEST MS" (look at the lock in so many ms). Each wait
@@ -11,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <list>
@@ -46,7 +48,7 @@ struct InboxMessage {
 /// Threads: any.
 class Inbox : public std::enable_shared_from_this<Inbox> {
  public:
-  explicit Inbox(Store& store);
+  Inbox(Store& store, std::string channel);
   ~Inbox();
 
   /// Subscribes, the first time. What is sent to the channel after this is heard. False: not by
@@ -88,12 +90,16 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     /// `asked`: when the server was asked that said so. Where that is long ago this process stood
     /// still, and its tickets may have left the queue meanwhile: then none may rest.
     bool stand_in(std::string_view queue, SteadyTime asked);
+    /// The other waits of this process in its queue look at once: the messages to them, if there
+    /// were any, were not heard.
+    void let_others_look();
 
    private:
     friend class Inbox;
     using Queue = std::list<Subscription*>;
     // REQUIRES: the inbox's mutex is held
     void leave_queue();
+    void first_looks_soon();
 
     std::string queue_;  // under the inbox's mutex, with what follows
     Queue::iterator place_;
@@ -113,6 +119,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   void tick();
   void set_timer();
   void forget_parent();
+  void forget_time_of_server();
 
   Store& store_;
   Clock& clock_;  // outlives the Store
@@ -130,6 +137,30 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   std::exception_ptr failure_;
   std::vector<std::shared_ptr<Completion>> opening_waiters_;
   Listener listener_;
+};
+
+/// The inboxes of this process on one Store, by what it waits for. Threads: any.
+class Inboxes {
+ public:
+  explicit Inboxes(Store& store);
+
+  /// Of what has this name. The same as before while a caller has it; and an inbox that was
+  /// forgotten comes again with the same channel.
+  std::shared_ptr<Inbox> of(std::string_view name);
+  /// Of that one, without making it.
+  std::string channel_of(std::string_view name) const;
+  /// Whether it is there and open.
+  bool is_open(std::string_view name);
+
+ private:
+  std::string channel_in(std::uint16_t slot) const;
+
+  Store& store_;
+  const std::string channel_;
+  const std::shared_ptr<Inbox> only_;  // null: there is one for each slot
+  std::mutex mutex_;
+  std::map<std::uint16_t, std::shared_ptr<Inbox>> by_slot_;
+  std::size_t full_ = 64;  // then those that nobody uses are closed
 };
 
 }  // namespace sluice::lock

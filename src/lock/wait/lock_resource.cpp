@@ -13,7 +13,7 @@ LockCommon::LockCommon(Store& store, const Terms& its_terms, const Durability& i
     : terms(its_terms),
       durability(its_durability),
       watchdog(shared_of<Watchdog>(store)),
-      inbox(shared_of<Inbox>(store)) {}
+      inboxes(shared_of<Inboxes>(store)) {}
 
 Task<AcquireReply> LockResource::request_hold(const Identity& who, const Script& script, Words keys,
                                               Words args) {
@@ -86,13 +86,14 @@ Task<std::shared_ptr<Hold>> LockResource::enter(Identity who, SteadyTime until,
 /// trip.
 Task<std::shared_ptr<Hold>> LockResource::enter_once(Identity who, SteadyTime until,
                                                      std::stop_token stop) {
-  if (!inbox()->is_open()) {
+  const std::shared_ptr<Inbox> heard_in = inbox();
+  if (!heard_in->is_open()) {
     if (auto hold = co_await try_enter(who)) co_return hold;
-    if (const bool heard = co_await inbox()->open(until); !heard) co_return nullptr;
+    if (const bool heard = co_await heard_in->open(until); !heard) co_return nullptr;
   }
   std::shared_ptr<Hold> hold;
   try {
-    hold = co_await wait_in_queue(who, until, std::move(stop));
+    hold = co_await wait_in_queue(heard_in, who, until, std::move(stop));
   } catch (const Error& failure) {
     if (failure.errc() != Errc::closed) take_back(*this, who);
     throw;
@@ -101,12 +102,12 @@ Task<std::shared_ptr<Hold>> LockResource::enter_once(Identity who, SteadyTime un
   co_return hold;
 }
 
-Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(Identity& who, SteadyTime until,
-                                                        std::stop_token stop) {
+Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(std::shared_ptr<Inbox> inbox, Identity& who,
+                                                        SteadyTime until, std::stop_token stop) {
   // before the request, so that no grant is missed
-  Inbox::Subscription subscription{inbox(), std::string{who.request()}};
+  Inbox::Subscription subscription{inbox, std::string{who.request()}};
   QueuedWait queued{subscription, lease_terms(),
-                    [this, &who] { return ask_acquire(who, inbox()->channel()); }};
+                    [this, &who, &inbox] { return ask_acquire(who, inbox->channel()); }};
   const std::stop_callback on_stop{
       stop, [&subscription] { subscription.post({.kind = InboxMessage::Kind::recheck}); }};
   const auto wanted = [&stop] { return !stop.stop_requested(); };
@@ -121,7 +122,7 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(Identity& who, SteadyTim
       co_return hold;
     }
     count(metrics().lock_late);  // this process stood still, and another has the lock: wait again
-    inbox()->look_at_all();
+    inbox->look_at_all();
   }
 }
 

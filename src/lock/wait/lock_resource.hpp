@@ -14,6 +14,7 @@
 #include "lock/hold/replication.hpp"
 #include "lock/hold/resource.hpp"
 #include "lock/hold/watchdog.hpp"
+#include "lock/text.hpp"
 #include "lock/wait/acquire_reply.hpp"
 #include "lock/wait/inbox.hpp"
 #include "sluice/lock_info.hpp"
@@ -27,14 +28,17 @@ struct LockCommon {
   const Terms terms;
   const Durability durability;
   const std::shared_ptr<Watchdog> watchdog;
-  const std::shared_ptr<Inbox> inbox;
+  const std::shared_ptr<Inboxes> inboxes;
 };
 
 /// Threads: any.
 class LockResource : public Resource, public std::enable_shared_from_this<LockResource> {
  public:
+  /// Throws Error (bad_argument) as check_one_slot().
   LockResource(std::shared_ptr<LockCommon> common, std::string key)
-      : Resource(common->watchdog, std::move(key)), common_(std::move(common)) {}
+      : Resource(common->watchdog, std::move(key)), common_(std::move(common)) {
+    check_one_slot(store(), "lock", this->key());
+  }
 
   const Terms& lease_terms() const noexcept { return common_->terms; }
   Durability durability() const noexcept override { return common_->durability; }
@@ -81,14 +85,18 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
   /// (timeout), and gives the hold back, when the reply took as long as the lease.
   std::shared_ptr<Hold> begin_requested(Identity&& who, FencingToken token, SteadyTime since);
 
-  const std::shared_ptr<Inbox>& inbox() const noexcept { return common_->inbox; }
+  /// Where this process hears of the lock.
+  std::shared_ptr<Inbox> inbox() const { return common_->inboxes->of(key()); }
+  std::string inbox_channel() const { return common_->inboxes->channel_of(key()); }
+  bool is_inbox_open() const { return common_->inboxes->is_open(key()); }
   LockCommon& common() const noexcept { return *common_; }
 
  private:
   Task<AcquireReply> read(const Identity& who, Task<Value> asked);
   Task<AcquireReply> read_durably(const Identity& who, Task<DurableReply> asked);
   Task<std::shared_ptr<Hold>> enter_once(Identity who, SteadyTime until, std::stop_token stop);
-  Task<std::shared_ptr<Hold>> wait_in_queue(Identity& who, SteadyTime until, std::stop_token stop);
+  Task<std::shared_ptr<Hold>> wait_in_queue(std::shared_ptr<Inbox> inbox, Identity& who,
+                                            SteadyTime until, std::stop_token stop);
 
   const std::shared_ptr<LockCommon> common_;
 };

@@ -67,13 +67,48 @@ end
 -- hash `looks` has {inbox: until when, ms}. A process that was sent a grant has its claim's time.
 -- One that breaks its promise has stopped, and all its tickets leave at once: it costs the others
 -- one claim, however many tickets it has. When it goes on it looks, and queues anew.
+--
+-- In a cluster the lock may have come to this node a moment ago, by a failover or with its slot,
+-- and a process that runs need not have subscribed here yet: it is not heard, and not dead. The
+-- looks have "sluice:inbox:node", the node of the last look, and "INBOX heard" for each process
+-- that was heard there by its last look. One that was heard at this node and is no more is dead.
+-- Another one runs while it keeps its promise: a grant that is sent to it is found by its next
+-- look. So that this is within the claim, all processes look about once a second, wherever they
+-- stand, and where several waits of one process may be granted, the time in the reply is negative
+-- for a process that is not heard: then all of them look.
 -- REQUIRES: parts inbox and server_time
 local queue_kept = '60000'   -- ms: longer than any rest
 local most_counted = 30      -- processes before a ticket
 local grace = 2000           -- ms, for a look that comes late
 local next_waiter_looks = 1500  -- ms: a beat of its process, and the way
 
+-- sharded: local function this_node()
+-- sharded:   local id = redis.pcall('CLUSTER', 'MYID')
+-- sharded:   return type(id) == 'string' and id or ''  -- of a user who may not ask
+-- sharded: end
+
+-- sharded: local function is_at_home(looks)
+-- sharded:   return redis.call('HGET', looks, 'sluice:inbox:node') == this_node()
+-- sharded: end
+
+-- sharded: local function note_if_heard(looks, inbox)
+-- sharded:   if not is_at_home(looks) then
+-- sharded:     for _, field in ipairs(redis.call('HKEYS', looks)) do
+-- sharded:       if string.match(field, '^sluice:inbox:%S+ heard$') then
+-- sharded:         redis.call('HDEL', looks, field)
+-- sharded:       end
+-- sharded:     end
+-- sharded:     redis.call('HSET', looks, 'sluice:inbox:node', this_node())
+-- sharded:   end
+-- sharded:   if listens(inbox) then
+-- sharded:     redis.call('HSETNX', looks, inbox .. ' heard', 1)
+-- sharded:   else
+-- sharded:     redis.call('HDEL', looks, inbox .. ' heard')
+-- sharded:   end
+-- sharded: end
+
 local function promise(looks, inbox, ms)
+-- sharded:   note_if_heard(looks, inbox)
   if redis.call('HSET', looks, inbox, server_time() + ms) == 0 then
     return
   elseif redis.call('PTTL', looks) < queue_kept / 2 then
@@ -87,6 +122,7 @@ local function promise(looks, inbox, ms)
     local old = string.sub(all[i], 1, 13) == 'sluice:inbox:' and tonumber(all[i + 1])
     if old and old + queue_kept < server_time() then
       redis.call('HDEL', looks, all[i])
+-- sharded:       redis.call('HDEL', looks, all[i] .. ' heard')
     end
   end
 end
@@ -103,6 +139,10 @@ end
 
 local function runs(looks, inbox)
   local till = tonumber(redis.call('HGET', looks, inbox) or nil)
+-- sharded:   if not listens(inbox) then
+-- sharded:     return till and till >= server_time()
+-- sharded:       and not (redis.call('HGET', looks, inbox .. ' heard') and is_at_home(looks))
+-- sharded:   end
   return listens(inbox) and not (till and till < server_time())
 end
 
@@ -113,6 +153,7 @@ end
 -- where it is nil.
 local function promise_look(looks, inbox, many, left, pace)
   local rest = math.max(1, many) * (pace or 1000 - server_time() % 250)
+-- sharded:   rest = math.min(rest, 1000 - server_time() % 250)
   if left >= 0 then
     rest = math.min(rest, left + 100 * many)
   end
@@ -130,6 +171,7 @@ local function drop(queue, looks, inbox)
     end
   end
   redis.call('HDEL', looks, inbox)
+-- sharded:   redis.call('HDEL', looks, inbox .. ' heard')
 end
 
 -- The first ticket of a process that runs; nil: there is none. Those before it have left.

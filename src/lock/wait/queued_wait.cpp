@@ -18,13 +18,16 @@ Grant QueuedWait::grant_of(const InboxMessage& call) const {
   const SteadyTime now = box_.inbox().store().clock().steady();
   const auto [sent, time] = box_.inbox().time_of_server();
   const auto passed = call.at - time;
-  const SteadyTime since = heard_ ? sent + passed - terms_.drift_over(passed) : now - call.ttl;
+  const bool is_tied = heard_ && time > milliseconds{0};
+  const SteadyTime since = is_tied ? sent + passed - terms_.drift_over(passed) : now - call.ttl;
   return {.token = call.token, .since = std::min(since, now), .ttl = call.ttl, .queued = true};
 }
 
 SteadyTime QueuedWait::next_look(SteadyTime now) const {
   const auto left = heard_->answer.left;
-  const bool rests = !box_.stand_in(heard_->answer.queue, heard_->sent) || left < milliseconds{0};
+  const bool leads = box_.stand_in(heard_->answer.queue, heard_->sent);
+  if (leads && heard_->answer.unheard) box_.let_others_look();
+  const bool rests = !leads || left < milliseconds{0};
   const auto rest = rests ? longest_rest : std::min(left, longest_rest);
   return now + rest + milliseconds{1};  // the server counts in whole milliseconds
 }
@@ -66,11 +69,13 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
     }
     if (const auto& granted = heard_->answer.granted) {
       handed_over_ = false;
+      if (refused_ && box_.inbox().store().is_sharded()) box_.let_others_look();
       const Grant grant{
           .token = *granted, .since = heard_->sent, .ttl = terms_.lease, .queued = true};
       heard_.reset();  // what comes after this grant is another question
       co_return grant;
     }
+    refused_ = true;
     const std::string& foreign = heard_->answer.foreign_channel;
     if (!foreign.empty() && foreign != foreign_channel_) {
       try {

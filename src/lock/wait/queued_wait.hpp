@@ -56,6 +56,7 @@ class QueuedWait {
   std::optional<Heard> heard_;
   ListenerBesideStrangers foreigners_;
   std::string foreign_channel_;  // that they are heard on
+  bool refused_ = false;         // at least once: what is granted since was perhaps not heard
   bool handed_over_ = false;
 };
 

@@ -21,7 +21,7 @@ constexpr std::size_t news_at_once = 100;
 }  // namespace
 
 WaiterRegistry::WaiterRegistry(Store& store)
-    : store_(store), clock_(store.clock()), inbox_(shared_of<Inbox>(store)) {}
+    : store_(store), clock_(store.clock()), inboxes_(shared_of<Inboxes>(store)) {}
 
 WaiterRegistry::~WaiterRegistry() {
   if (ticking_) clock_.cancel(timer_);
@@ -131,7 +131,7 @@ Task<void> WaiterRegistry::tell(Reports come, Reports gone) {
   Batch batch;
   for (auto at = by_key.begin(); at != by_key.end();) {
     const std::string_view key = (*at)->key;
-    std::vector<std::string> words{inbox_->channel()};
+    std::vector<std::string> words{inboxes_->channel_of(key)};
     for (std::size_t told = 0; told < news_at_once && at != by_key.end() && (*at)->key == key;
          ++told, ++at) {
       const Report& next = **at;

@@ -78,7 +78,7 @@ class WaiterRegistry : public std::enable_shared_from_this<WaiterRegistry> {
 
   Store& store_;
   Clock& clock_;
-  const std::shared_ptr<Inbox> inbox_;
+  const std::shared_ptr<Inboxes> inboxes_;
   std::mutex mutex_;
   Entry* first_ = nullptr;  // latest first
   std::uint64_t ticks_ = 0;

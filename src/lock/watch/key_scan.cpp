@@ -105,16 +105,11 @@ Task<Kinds> KeyScan::locks_among(const Value::Items& keys, Pass pass) const {
   co_return co_await kinds_of_hashes(store_, std::move(hashes));
 }
 
-Batch KeyScan::one_step(const std::string& cursor, Pass pass) const {
+Task<Value> KeyScan::one_step(const std::string& cursor, Pass pass) const {
   const std::string step = std::to_string(options_.step);
-  Batch batch;
-  if (pass == Pass::hashes) {
-    batch.add({"SCAN", cursor, "MATCH", options_.pattern, "COUNT", step, "TYPE", "hash"});
-  } else {
-    batch.add({"SCAN", cursor, "MATCH", side_key_pattern, "COUNT", step});
-  }
-  batch.add({"DBSIZE"});
-  return batch;
+  if (pass == Pass::hashes)
+    return store_.run({"SCAN", cursor, "MATCH", options_.pattern, "COUNT", step, "TYPE", "hash"});
+  return store_.run({"SCAN", cursor, "MATCH", side_key_pattern, "COUNT", step});
 }
 
 void KeyScan::report(std::int64_t keys) {
@@ -125,16 +120,16 @@ void KeyScan::report(std::int64_t keys) {
 }
 
 Task<void> KeyScan::run(Pass pass) {
+  auto counting = store_.run({"DBSIZE"});
+  const Value keys = co_await counting;
   std::string cursor = "0";
   do {
-    const std::vector<Value> replies = co_await store_.run(one_step(cursor, pass));
-    for (const Value& reply : replies)
-      if (reply.is_error()) throw error_of_reply(reply.as_text());
-    const auto& scanned = replies.at(0).as_items();
-    cursor = scanned.at(0).as_text();
-    Kinds kinds = co_await locks_among(scanned.at(1).as_items(), pass);
+    auto scanning = one_step(cursor, pass);
+    const Value scanned = co_await scanning;
+    cursor = scanned.as_items().at(0).as_text();
+    Kinds kinds = co_await locks_among(scanned.as_items().at(1).as_items(), pass);
     co_await read_all(std::move(kinds));
-    report(replies.at(1).as_integer());
+    report(keys.as_integer());
   } while (cursor != "0" && complete_);
 }
 

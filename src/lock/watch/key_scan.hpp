@@ -59,7 +59,7 @@ class KeyScan {
   enum class Pass { side_keys, hashes };
 
   Task<void> run(Pass pass);
-  Batch one_step(const std::string& cursor, Pass pass) const;
+  Task<Value> one_step(const std::string& cursor, Pass pass) const;
   Task<Kinds> locks_among(const Value::Items& keys, Pass pass) const;
   void report(std::int64_t keys);
   Task<void> read_all(Kinds kinds);

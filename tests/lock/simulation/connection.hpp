@@ -42,6 +42,8 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
   /// At the server: whatever is published goes to `heard`.
   void subscribe(const std::string& channel, std::function<void(const Message&)> heard);
   void unsubscribe(const std::string& channel) { subscriptions_.erase(channel); }
+  /// At the server: the slots of all channels went to another node.
+  void end_subscriptions() { subscriptions_.clear(); }
 
   /// The line is cut. After the returned time the client learns of it.
   std::chrono::nanoseconds cut();

@@ -23,6 +23,7 @@ constexpr std::string_view stands = "local token = 1e15";
 constexpr std::string_view of_counter =
     "local token = (tonumber(call('GET', KEYS[2]) or nil) or time[1] * 1000000 + time[2]) + 1";
 
+constexpr std::string_view keeps_promise = "return till and till >= server_time()";
 constexpr std::string_view runs = "return listens(inbox) and not (till and till < server_time())";
 constexpr std::string_view listeners = "tonumber(redis.call('PUBSUB', 'NUMSUB', channel)[2]) > 0";
 
@@ -114,6 +115,17 @@ const std::vector<Mutation> mutations{
      .profile = "stopped",
      .swaps = {{"lock/fair/acquire", runs, "return listens(inbox)"},
                {"lock/fair/release", runs, "return listens(inbox)"}}},
+    {.name = "cluster-drops-who-comes",
+     .about = "a process that is not heard at the node where the slot came to is dead",
+     .primitive = "fair",
+     .profile = "cluster",
+     .swaps = {{"lock/fair/acquire", keeps_promise, "return false and till"},
+               {"lock/fair/release", keeps_promise, "return false and till"}}},
+    {.name = "cluster-rests-as-elsewhere",
+     .about = "a process far behind is handed the lock unheard, and looks when that is over",
+     .primitive = "shared",
+     .profile = "cluster",
+     .swaps = {{"lock/shared/acquire", "rest = math.min(rest, 1000 - server_time() % 250)", ""}}},
     {.name = "the-dead-listen",
      .about = "nobody finds out that a process is dead",
      .primitive = "fair",
@@ -165,11 +177,11 @@ const std::vector<Mutation> mutations{
 };
 
 /// Stands before a script, in its first line, so that the lines keep their numbers.
-constexpr std::string_view prelude = "local redis = ({})(redis, {}, {}) ";
+constexpr std::string_view prelude = "local redis = ({})(redis, {}, {}, {}, {}) ";
 
 /// As redis 7 does: from its first write on a script may use memory.
 constexpr std::string_view meets = R"(
-function(redis, full, bystanders)
+function(redis, full, bystanders, node, deaf)
   local needs, writes, wrote = {}, {}, false
   for word in string.gmatch('APPEND DECRBY HINCRBY HMSET HSET HSETNX INCR INCRBY LINSERT LPUSH ' ..
                             'LSET RPUSH SADD SET SETBIT SETEX ZADD ZINCRBY', '%S+') do
@@ -179,8 +191,24 @@ function(redis, full, bystanders)
                             'UNLINK ZREM ZREMRANGEBYRANK ZREMRANGEBYSCORE', '%S+') do
     writes[word] = true
   end
+  local sweeps = false
+  local function of_cluster(does, ...)
+    local name, key, field = ...
+    if name == 'CLUSTER' then return 'node' .. node end
+    if name ~= 'HDEL' then sweeps = name == 'HKEYS' or name == 'HGETALL' end
+    if name == 'HDEL' and not sweeps and string.sub(field, 1, 13) == 'sluice:inbox:' and
+       string.sub(field, -6) ~= ' heard' then
+      redis.call('PUBLISH', 'simulation:dropped', field)
+    end
+    if name ~= 'SPUBLISH' and key ~= 'SHARDNUMSUB' then return does(...) end
+    if name == 'SPUBLISH' then return deaf and 0 or does('PUBLISH', key, field) end
+    local counts = does(name, 'NUMSUB', select(3, ...))
+    for i = 2, deaf and #counts or 0, 2 do counts[i] = 0 end
+    return counts
+  end
   local function guarded(does, fails)
     return function(name, ...)
+      if node > 0 then return of_cluster(does, name, ...) end
       if full and needs[name] and not wrote then
         return fails('OOM command not allowed')
       end
@@ -214,12 +242,15 @@ const Mutation& mutation_named(std::string_view name) {
   return *found;
 }
 
-const Script& Scripts::of(const Script& script, const ScriptTerms& terms) {
+const Script& Scripts::of(const Script& plain, const ScriptTerms& terms) {
+  const bool is_sharded = terms.node > 0 && plain.sharded;
+  const Script& script = is_sharded ? *plain.sharded : plain;
   if (mutation_.swaps.empty() && terms == ScriptTerms{} && !branches_) return script;
   for (const auto& made : made_)
     if (made->original == &script && made->terms == terms) return made->script;
-  auto made = std::make_unique<Made>(
-      &script, terms, branches_ ? branches_->mark(script) : std::string{script.text});
+  const bool counts = branches_ && !is_sharded && script.name.starts_with("lock/");
+  auto made = std::make_unique<Made>(&script, terms,
+                                     counts ? branches_->mark(script) : std::string{script.text});
   for (const auto& [name, from, to] : mutation_.swaps) {
     if (name != script.name) continue;
     const auto at = made->text.find(from);
@@ -228,7 +259,8 @@ const Script& Scripts::of(const Script& script, const ScriptTerms& terms) {
     made->text.replace(at, from.size(), to);
   }
   if (terms != ScriptTerms{})
-    made->text.insert(0, fmt::format(prelude, one_line(meets), terms.full, terms.bystanders));
+    made->text.insert(0, fmt::format(prelude, one_line(meets), terms.full, terms.bystanders,
+                                     terms.node, terms.deaf));
   made->sha1 = sha1_hex(made->text);
   made->script = {.name = script.name, .text = made->text, .sha1 = made->sha1};
   made_.push_back(std::move(made));

@@ -47,6 +47,8 @@ const Mutation& mutation_named(std::string_view name);
 struct ScriptTerms {
   bool full = false;  ///< commands that need memory are refused, as long as nothing is written
   unsigned bystanders = 0;  ///< that hear whatever is published
+  unsigned node = 0;        ///< of a cluster; 0: it is none
+  bool deaf = false;        ///< the slots came to this node, and no subscription yet
 
   friend bool operator==(const ScriptTerms&, const ScriptTerms&) = default;
 };

@@ -43,6 +43,20 @@ void add_promotion(Profile& profile) {
   profile.longest_rest = 30ms;
 }
 
+void add_cluster(Profile& profile) {
+  leave_only(profile, {Fault::move_slots, Fault::move_slots});
+  if (profile.dice.chance(30)) profile.faults.push_back(Fault::kill);
+  profile.cluster = profile.strict = true;
+  profile.watched = true;
+  profile.lease = profile.dice.chance(50) ? 3s : 30s;
+  profile.processes = 2 + profile.dice.below(4);
+  constexpr nanoseconds pace[] = {500ms, 2s, 10s};
+  profile.between_faults = profile.dice.one_of(pace);
+  profile.faults_for = 10s + profile.dice.upto(20s);
+  profile.rounds = 10;
+  profile.patient = true;
+}
+
 void add_memory(Profile& profile) {
   leave_only(profile, {Fault::fill});
   profile.strict = profile.lasting = true;
@@ -323,6 +337,10 @@ constexpr Trouble troubles[] = {
      .about = "Redisson's waiters beside one hot thread of ours",
      .add = add_strangers,
      .primitives = with_strangers},
+    {.name = "cluster",
+     .about = "slots of a cluster move, a replica that lags takes over, processes die",
+     .add = add_cluster,
+     .primitives = beside_strangers},
     {.name = "refusals",
      .about = "the server answers LOADING, BUSY or READONLY for a while",
      .add = add_refusals},

@@ -36,6 +36,7 @@ enum class Fault {
   operate,        ///< an operator looks at a lock, changes its permits, or forces it open
   spoil,          ///< somebody puts something else under the name of a lock
   set_wall,       ///< a process's wall clock is set
+  move_slots,     ///< the slots of a cluster move to another node
 };
 
 struct Profile;
@@ -93,6 +94,7 @@ struct Profile {
   std::size_t strangers = 0;   ///< that act as Redisson's waiters do
   double drift = 0;            ///< how far a process's clock is off at most
   bool operators = false;      ///< change the number of permits
+  bool cluster = false;        ///< the server is one
   bool throws = false;         ///< callbacks do
   bool patient = false;        ///< nobody gives up
   bool common_owners = false;  ///< actors of a process share one, and acquire twice at once

@@ -165,6 +165,20 @@ void SimServer::when_replicated(std::chrono::milliseconds within,
   });
 }
 
+// --- the nodes of a cluster ---
+
+void SimServer::move_slots() {
+  constexpr unsigned nodes = 3;
+  terms_.node = terms_.node % nodes + 1;
+  terms_.deaf = true;
+  journal_.note("server: the slots come to node {}", terms_.node);
+}
+
+void SimServer::own_slots() {
+  journal_.note("server: node {} owns the slots", terms_.node);
+  terms_.deaf = false;
+}
+
 // --- what it does to everybody ---
 
 void SimServer::hang(std::chrono::nanoseconds time) {

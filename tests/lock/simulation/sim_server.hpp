@@ -56,6 +56,13 @@ class SimServer {
   bool is_full() const noexcept { return terms_.full; }
   /// So many more hear whatever is published: PSUBSCRIBE *.
   void set_bystanders(unsigned many) { terms_.bystanders = many; }
+  /// It is a cluster from now on, whose slots are all on one node at a time.
+  void be_a_cluster() { terms_.node = 1; }
+  bool is_cluster() const noexcept { return terms_.node > 0; }
+  /// The slots are at another node. Subscriptions are still at the one before: the new one hears
+  /// none, until it `owns_slots()`.
+  void move_slots();
+  void own_slots();
   /// Every command is answered with this error; empty: no longer.
   void refuse_with(std::string error);
   bool refuses() const noexcept { return !refusal_.empty(); }

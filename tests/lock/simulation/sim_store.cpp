@@ -316,6 +316,33 @@ void SimStore::lose_lent(std::size_t place) {
   });
 }
 
+void SimStore::lose_slots() {
+  if (!connection_ || connection_->is_cut()) return;
+  connection_->end_subscriptions();
+  connection_->say([this, connection = connection_] {
+    process_.reach([this, connection] {
+      if (connection == connection_)
+        process_.after(dice_.upto(longest_backoff), [this] { subscribe_again(); });
+    });
+  });
+}
+
+/// At the new owner of the slots. What was published meanwhile is lost.
+void SimStore::subscribe_again() {
+  if (!ready_) return;  // connect() does
+  std::vector<std::string> channels;
+  for (const auto& [name, channel] : channels_)
+    if (channel.confirmed) channels.push_back(name);
+  connection_->send([this, connection = connection_, channels] {
+    for (const auto& channel : channels) subscribe_at(connection, channel);
+    connection->say([this, connection, channels] {
+      process_.reach([=, this] {
+        if (connection == connection_) greeted(connection, channels);
+      });
+    });
+  });
+}
+
 void SimStore::die() {
   lose();
   if (connection_) connection_->close();

@@ -29,6 +29,8 @@ class SimStore final : public Store {
   void lose(bool all = true);
   /// Cuts one of the lent connections.
   void lose_one_lent();
+  /// The slots have another owner: the subscriptions are over, and the client is told.
+  void lose_slots();
   /// The process is dead: the server learns of it at once.
   void die();
   /// Since when it has a connection that works; max(): it has none, or does not know that it has
@@ -50,6 +52,8 @@ class SimStore final : public Store {
   /// For that time the thread of the callbacks, on which the caller runs.
   void block_callbacks(std::chrono::nanoseconds time);
   Clock& clock() noexcept override { return process_; }
+  bool is_sharded() const noexcept override { return server_.is_cluster(); }
+  bool listens_to(const std::string& channel) const { return channels_.contains(channel); }
   Driver* driver() noexcept override { return nullptr; }
   std::string describe() const override { return process_.name(); }
 
@@ -82,6 +86,7 @@ class SimStore final : public Store {
   void hear(const SimConnectionPtr& connection, const Message& message);
   void deliver(const Message& message);
   void remove(const std::string& channel, const Handler& handler);
+  void subscribe_again();
 
   void notice(const SimConnectionPtr& connection);
   void connect_later();

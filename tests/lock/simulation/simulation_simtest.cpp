@@ -118,6 +118,8 @@ TEST(Seed, WhatWasFoundBefore) {
       {"permit", 13536, "the same", "stopped"},
       {"mutex", 30002, "who came while the hold was asked for is not told of its end", "outside"},
       {"multi", 13999, "a late copy of a forced release ends the next hold", "operators"},
+      {"shared", 42592, "readers are let in past the first of their process, which has yet to look",
+       "stopped"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =

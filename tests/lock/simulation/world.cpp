@@ -87,6 +87,13 @@ World::World(std::uint64_t seed, const Trouble& trouble, const Primitive& primit
       server_(clock_, journal_, mutation, branches, [this] { see_the_server(); }) {
   Dice& dice = profile_.dice;
   server_.set_bystanders(profile_.bystanders);
+  if (profile_.cluster) {
+    server_.be_a_cluster();
+    drop_listener_ = server_.store()
+                         .listen("simulation:dropped",
+                                 [this](const Message& message) { dropped(message.payload); })
+                         .get();
+  }
   if (mutation.drift > 0) profile_.drift = mutation.drift;
   std::vector<SimServer*> servers{&server_};
   while (servers.size() < primitive.servers) {
@@ -158,6 +165,7 @@ void World::step() {
   if (!workload_) return;
   for (const auto& ledger : workload_->ledgers()) ledger->look();
   if (!primitive_.is_held || primitive_.servers > 1) return;
+  if (profile_.cluster) look_for_standstill();
   if (profile_.strict) {
     look_for_overlooked();
   } else if (profile_.faults.empty() && strangers_.empty()) {
@@ -173,6 +181,7 @@ void World::look_for_overlooked() {
   const auto passed = now - std::exchange(looked_at_, now);
   for (const auto& machine : machines_)
     if (!machine->is_well()) machine->unwell_until = now;
+  const bool moves = moving_ || now < moved_at_ + 1s;  // then waiters look by themselves
   for (auto& waiting : workload_->waiting()) {
     const Machine& own = waiting.actor->machine;
     if (own.dead) continue;
@@ -184,7 +193,7 @@ void World::look_for_overlooked() {
       return false;
     };
     const bool answers = server_.is_up() && !server_.is_full() && !server_.refuses() &&
-                         !server_.replica_lags() && server_.hangs_until() < now;
+                         !server_.replica_lags() && server_.hangs_until() < now && !moves;
     if (!own.is_well() || !answers || !std::ranges::all_of(waiting.ledgers, is_idle)) continue;
     waiting.passed_over += passed;
     nanoseconds may = on_the_way + 10 * profile_.line.longest_delay;
@@ -207,6 +216,31 @@ void World::look_for_overlooked() {
   }
   for (std::size_t i = 0; i < idle_.size(); ++i)
     idle_[i] = workload_->ledgers()[i]->is_idle(std::min(primitive_.most, profile_.permits));
+}
+
+/// While the slots of a cluster move no message is heard: the first wait of a process looks once a
+/// second, and half a second later the next, where one was let in.
+void World::look_for_standstill() {
+  const nanoseconds longest = 2500ms + 500ms * (profile_.actors - 1);
+  const auto now = clock_.steady();
+  idle_since_.resize(workload_->ledgers().size(), now);
+  const bool answers = server_.hangs_until() < now;
+  const bool dies = std::ranges::any_of(machines_, [](const auto& one) { return one->dead; });
+  for (std::size_t i = 0; i < idle_since_.size(); ++i) {
+    const Ledger& ledger = *workload_->ledgers()[i];
+    // Who waits for all may keep some.
+    const auto is_idle = [&](const auto& one) {
+      return one->is_idle(std::min(primitive_.most, profile_.permits));
+    };
+    const bool free = primitive_.open_all ? std::ranges::all_of(workload_->ledgers(), is_idle)
+                                          : is_idle(workload_->ledgers()[i]);
+    if (dies || !answers || !free || ledger.waiters().empty()) idle_since_[i] = now;
+    for (const auto& waiter : ledger.waiters())
+      idle_since_[i] = std::max(idle_since_[i], std::min(waiter.since, now));
+    if (now - idle_since_[i] > longest)
+      journal_.violate(fmt::format("nobody gets into {} for {} ms, though some wait", ledger.name(),
+                                   (now - idle_since_[i]).count() / 1'000'000));
+  }
 }
 
 std::int64_t World::counter_of(const std::string& name) {
@@ -336,6 +370,7 @@ void World::play(Fault fault, Machine& machine) {
       return;
     case Fault::lag: return lag();
     case Fault::promote: return promote();
+    case Fault::move_slots: return move_slots();
     case Fault::fill: return fill();
     case Fault::refuse: return refuse();
     case Fault::hang: return server_.hang(2s + dice_.upto(3s));
@@ -372,6 +407,35 @@ void World::promote() {
   server_.promote_replica();
   for (const auto& machine : machines_) machine->store.lose();
   clock_.after(dice_.upto(1s), [this] { server_.replica_catches_up(); });
+}
+
+/// Scripts wait while a part of their keys is under way; then they find the keys at the new node,
+/// and the subscriptions still at the old one; then these end.
+void World::move_slots() {
+  // Back at a node within a second, none of them may have looked at the other one.
+  if (moving_ || clock_.steady() < moved_at_ + 2s) return;
+  moving_ = true;
+  server_.hang(dice_.upto(300ms));
+  clock_.at(server_.hangs_until(), [this] {
+    server_.move_slots();
+    clock_.after(dice_.chance(50) ? 0ns : dice_.upto(5s), [this] {
+      server_.own_slots();
+      for (const auto& machine : machines_)
+        if (!machine->dead) machine->store.lose_slots();
+      moving_ = false;
+      moved_at_ = clock_.steady();
+    });
+  });
+}
+
+/// A script took all the tickets of a process away, as of one that is dead.
+void World::dropped(const std::string& inbox) {
+  for (const auto& machine : machines_)
+    if (!machine->dead && machine->store.listens_to(inbox) &&
+        std::ranges::any_of(workload_->waiting(), [&](const auto& waiting) {
+          return &waiting.actor->machine == machine.get();
+        }))
+      journal_.violate(machine->process.name() + " waits, and loses its places as if it was dead");
 }
 
 void World::fill() {
@@ -621,6 +685,7 @@ void World::look_at_the_end() {
                           [](const auto& one) -> Machine& { return *one; }))
     return;
   for (const auto& stranger : strangers_) stranger->forget();
+  drop_listener_ = {};
   workload_.reset();
   clock_.advance(longest_idle);
   const Value channels = server_.look({"PUBSUB", "CHANNELS"});

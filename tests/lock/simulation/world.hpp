@@ -42,6 +42,7 @@ class World {
   void see_the_server();
   SteadyTime well_since(std::size_t but_for) const;
   void look_for_idle();
+  void look_for_standstill();
 
   void fault_later();
   void fault();
@@ -53,6 +54,8 @@ class World {
   void restart(SimServer::Keeps keeps, std::chrono::nanoseconds away);
   void lag();
   void promote();
+  void move_slots();
+  void dropped(const std::string& inbox);
   void fill();
   void refuse();
   void end_outside();
@@ -91,6 +94,10 @@ class World {
   SteadyTime looked_at_{};
   std::vector<bool> idle_;  // for each ledger, at that time
   std::vector<SteadyTime> ended_outside_;
+  bool moving_ = false;  // the slots of a cluster
+  SteadyTime moved_at_ = SteadyTime::min();
+  std::vector<SteadyTime> idle_since_;  // for each ledger that some wait for
+  Listener drop_listener_;
   std::vector<std::int64_t> counters_;  // the largest, and the last, of each ledger
   std::vector<std::int64_t> last_counters_;
   std::vector<std::unique_ptr<Stranger>> strangers_;
