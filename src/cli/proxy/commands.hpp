@@ -23,6 +23,8 @@ struct AdminAddress {
 std::vector<Command> inspect_commands(const bool& json);
 /// reload, check-config, stats, ...: they speak with a running proxy.
 std::vector<Command> admin_commands(const bool& json);
+/// move: keys follow the ring.
+Command move_command();
 /// top: live.
 Command top_command(const bool& json);
 

@@ -54,6 +54,7 @@ int run_command(int argc, char** argv, int begin) {
                  proxy::process::usage_text()};
   for (auto& commands : {inspect_commands(json), admin_commands(json)})
     root.commands.insert(root.commands.end(), commands.begin(), commands.end());
+  root.commands.push_back(move_command());
   root.commands.push_back(top_command(json));
   return run_program({std::move(root), SLUICE_VERSION}, {argv + begin, argv + argc});
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -119,6 +120,23 @@ struct CommandRule {
   bool operator==(const CommandRule&) const = default;
 };
 
+struct PoolSettings;
+
+/// The keys of a pool are on their way from one ring to another; see
+/// docs/decisions/0020-keys-move-between-rings.md. Not in the file: a command begins and ends it.
+struct RingMove {
+  enum class Phase : std::uint8_t {
+    held,    ///< the ring is the old one; requests with a key that moves wait
+    moving,  ///< the ring is the new one; a key is fetched before it is asked for
+  };
+  /// Bytes of memory from which on a key is copied piece by piece: in one command it would stop its
+  /// servers for longer than clients should notice.
+  static constexpr std::int64_t large_key = std::int64_t{2} << 20;
+
+  Phase phase;
+  std::shared_ptr<const PoolSettings> other;  ///< of the ring to be, or of the one before
+};
+
 struct PoolSettings {
   std::string name;
   FilePlace place;
@@ -152,6 +170,9 @@ struct PoolSettings {
   std::vector<UserSettings> users;
   std::string server_user;
   std::string server_password;
+  std::vector<std::string> sentinels;  ///< host:port each; none: servers are where they say
+  std::string sentinel_user;
+  std::string sentinel_password;
   std::vector<std::string> allow;
   std::vector<CommandRule> commands;
   std::size_t request_size_limit = std::size_t{512} << 20;
@@ -167,6 +188,8 @@ struct PoolSettings {
   LimitSettings rate_limit;
   MirrorSettings mirror;
   CharSign key_bytes = CharSign::is_signed;
+
+  std::shared_ptr<const RingMove> move;  ///< null: none; equal if it is the same one
 
   /// Clients have to say who they are before anything else.
   bool wants_login() const noexcept { return redis && (!redis_auth.empty() || !users.empty()); }

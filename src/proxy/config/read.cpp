@@ -93,6 +93,34 @@ void check_rights(const PoolSettings& pool) {
   }
 }
 
+void check_sentinels(const PoolSettings& pool) {
+  if (pool.sentinels.empty()) {
+    if (!pool.sentinel_user.empty() || !pool.sentinel_password.empty())
+      refuse(pool.place, fmt::format("the pool '{}' has a user or a password of Sentinels, and no "
+                                     "sentinels",
+                                     pool.name));
+    return;
+  }
+  if (!pool.redis)
+    refuse(pool.place, fmt::format("the pool '{}' has sentinels, but memcached knows none; write "
+                                   "'redis: true', or remove sentinels",
+                                   pool.name));
+  for (const auto& sentinel : pool.sentinels) {
+    try {
+      if (!parse_address(sentinel).is_unix()) continue;
+    } catch (const Error& wrong) {
+      refuse(pool.place, fmt::format("sentinels of the pool '{}': {}", pool.name, wrong.message()));
+    }
+    refuse(pool.place, fmt::format("sentinels of the pool '{}': '{}' is a path; write host:port",
+                                   pool.name, sentinel));
+  }
+  for (const auto& server : pool.servers)
+    if (server.name.find_first_of(":/") != std::string::npos)
+      refuse(server.place, fmt::format("the server '{}' of the pool '{}' names no master of its "
+                                       "Sentinels; write the name behind a space",
+                                       server.name, pool.name));
+}
+
 void check_pool(const PoolSettings& pool) {
   if (pool.listen.text.empty())
     refuse(pool.place, fmt::format("the pool '{}' has no listen; say where clients connect, as "
@@ -120,6 +148,7 @@ void check_pool(const PoolSettings& pool) {
                                    "remove commands",
                                    pool.name));
   check_tls(pool);
+  check_sentinels(pool);
   check_allow(pool);
   check_rights(pool);
 }

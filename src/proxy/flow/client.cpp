@@ -112,8 +112,14 @@ void Client::trust() noexcept {
   if (session_) session_->set_limits(nullptr);
 }
 
+void Client::end_wait_for_keys() {
+  state_.end(Pause::keys);
+  go_on();
+}
+
 void Client::apply(const PoolSettings& before) {
   if (!queue_.empty()) pause_for(Pause::reload);
+  if (session_ && pool_.settings().move != before.move) session_->note_move();
   const auto& settings = pool_.settings();
   if (is_mirror_) return;  // it chooses each database itself
   auto state = session_state_;
@@ -236,11 +242,18 @@ void Client::serve(Words words, std::string_view bytes) {
   if (limits() && !is_within_limits(plan, bytes.size())) return;
   if (pool_.servers().has_full() && meets_full_server(words, plan))
     return wait_for_room(Pause::server);
+  if (pool_.settings().move && !has_keys_at_home(words, bytes, plan)) [[unlikely]]
+    return;
   if (pool_.mirror()) [[unlikely]]
     serve_and_mirror(plan, words, bytes);
   else if (!is_watched() || !is_intercepted(plan, words, bytes))
     serve(plan, words, bytes);
   if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
+}
+
+/// False: the request waits for keys that move, or was refused because they do.
+bool Client::has_keys_at_home(Words words, std::string_view bytes, const Plan& plan) {
+  return !session_state_.logged_in || session().has_keys_at_home(words, bytes, plan);
 }
 
 /// Whether its session has seen to the request.
@@ -543,12 +556,19 @@ void Client::failed(Request& request, Failure failure) {
   replied(request, pool_.protocol().reply_for(failure));
 }
 
+bool Client::may_go_again(Words words, const Plan& plan) const {
+  return !pool_.settings().move || std::ranges::none_of(plan.keys, [&](std::size_t at) {
+    return pool_.servers().elsewhere(words[at]) != nullptr;
+  });
+}
+
 /// Of the home that its keys have by now.
 bool Client::ask_again(Request& request, Failure failure) {
   if (!may_ask_again(request, request, failure) || !pool_.settings().retry_reads) return false;
   const auto reader = pool_.protocol().request_reader();
   if (reader->read(*request.body) != RequestReader::State::complete) return false;
   const auto plan = pool_.protocol().plan(reader->words());
+  if (!may_go_again(reader->words(), plan)) return false;
   Server* const home = home_for(reader->words(), plan).server;
   if (!home) return false;
   request.retried = true;

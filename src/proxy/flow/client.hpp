@@ -124,10 +124,16 @@ class Client final : public Stream, public Receiver {
   Home home_for(Words words, const Plan& plan) const;
   /// Null: the client has been told why, if it wants a reply.
   Server* home_or_answer(Words words, const Plan& plan);
+  /// Whether what was asked before may be asked once more where its keys are now: not while one of
+  /// them moves, since the first may have been answered there.
+  bool may_go_again(Words words, const Plan& plan) const;
   void send(Server& home, Words words, std::string_view bytes, const Plan& plan);
   /// Its next requests are not read until release().
   void hold() { pause_for(Pause::session); }
   void release();
+  /// The request that is being served comes again when end_wait_for_keys() is called.
+  void wait_for_keys() { pause_for(Pause::keys); }
+  void end_wait_for_keys();
   /// The request that is being served comes again when all before it have been answered.
   void postpone() { pause_for(Pause::turn); }
   /// Whether no request is before it.
@@ -155,6 +161,7 @@ class Client final : public Stream, public Receiver {
   /// Whether its session looks at every request.
   bool is_watched() const noexcept { return !session_state_.logged_in || session_; }
   bool is_intercepted(const Plan& plan, Words words, std::string_view bytes);
+  bool has_keys_at_home(Words words, std::string_view bytes, const Plan& plan);
   void serve_and_mirror(const Plan& plan, Words words, std::string_view bytes);
   void tell_mirror(Request& request, std::string_view reply);
   void forward(Words words, std::string_view bytes, const Plan& plan);

@@ -16,6 +16,7 @@ enum class Pause : std::uint8_t {
   room = 16,    ///< unread replies, requests under way or the worker's memory are at their limit
   rate = 32,    ///< the request in hand is beyond a rate limit, and is served when its turn comes
   handover = 64,  ///< it goes to the successor in an upgrade as soon as nothing is under way
+  keys = 128,     ///< the keys of the request in hand move: it is served when they are at home
 };
 
 /// A client goes through these in order, and may leave some out.
@@ -39,7 +40,8 @@ class ClientState {
 
   /// The request in hand was not served, and comes again.
   bool is_postponed() const noexcept {
-    return (pauses_ & (to_bit(Pause::turn) | to_bit(Pause::server) | to_bit(Pause::rate))) != 0;
+    return (pauses_ & (to_bit(Pause::turn) | to_bit(Pause::server) | to_bit(Pause::rate) |
+                       to_bit(Pause::keys))) != 0;
   }
 
   /// Never back.

@@ -38,6 +38,15 @@ std::shared_ptr<SharedServer> SharedPool::server_of(const ServerSettings& server
   return shared;
 }
 
+void SharedPool::follow_masters(const std::shared_ptr<const PoolSettings>& settings,
+                                const std::shared_ptr<const PoolTls>& tls) {
+  const auto before = masters();
+  if (before && !settings->sentinels.empty() && before->serves(*settings)) return;
+  auto masters = settings->sentinels.empty() ? nullptr : std::make_shared<Masters>(settings, tls);
+  const std::lock_guard lock{mutex_};
+  masters_.swap(masters);
+}
+
 std::shared_ptr<const PoolTls> PoolTls::read(const PoolSettings& settings) {
   auto tls = std::make_shared<PoolTls>();
   try {
@@ -106,8 +115,7 @@ std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
   auto socket = net::Socket::start_connect(server.addresses().current());
   if (!tls_->server) return std::make_unique<net::Socket>(std::move(socket));
   const auto& name = settings_->server_tls.server_name;
-  return tls_->server->connect(std::move(socket),
-                               name.empty() ? server.settings().endpoint.host : name, tls_failed_);
+  return tls_->server->connect(std::move(socket), name.empty() ? server.host() : name, tls_failed_);
 }
 
 /// Every failure is counted; one a second is logged.

@@ -13,6 +13,7 @@
 #include "net/tls.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/loop.hpp"
+#include "proxy/flow/masters.hpp"
 #include "proxy/flow/mirror.hpp"
 #include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/pool_clients.hpp"
@@ -28,6 +29,8 @@
 
 namespace sluice::proxy::flow {
 
+struct PoolTls;
+
 /// What all workers share of a pool.
 struct SharedPool {
   PlaceLimit clients;  ///< of all workers, for client_connections
@@ -39,8 +42,18 @@ struct SharedPool {
 
   std::shared_ptr<SharedServer> server_of(const ServerSettings& server, const PoolSettings& pool);
 
+  /// Null: no Sentinels watch the servers, or nobody has begun to ask them.
+  std::shared_ptr<Masters> masters() const {
+    const std::lock_guard lock{mutex_};
+    return masters_;
+  }
+  /// Asks the Sentinels of these settings from now on, if there are any.
+  void follow_masters(const std::shared_ptr<const PoolSettings>& settings,
+                      const std::shared_ptr<const PoolTls>& tls);
+
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Masters> masters_;
   std::map<std::string, std::shared_ptr<SharedServer>> servers_;  // by name and address
 };
 

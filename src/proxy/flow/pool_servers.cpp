@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "proxy/config/ring_move.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/subscription.hpp"
 #include "sluice/log.hpp"
@@ -13,11 +14,14 @@
 namespace sluice::proxy::flow {
 namespace {
 
+constexpr std::chrono::milliseconds between_masters{100};
+
 /// Whether connections to a server that were made with the one settings are as good with the other.
 bool connect_alike(const PoolSettings& one, const PoolSettings& other) {
   const auto what = [](const PoolSettings& settings) {
     return std::tie(settings.redis, settings.redis_auth, settings.redis_db, settings.server_user,
-                    settings.server_password, settings.server_connections, settings.server_tls);
+                    settings.server_password, settings.server_connections, settings.server_tls,
+                    settings.sentinels);
   };
   return what(one) == what(other);
 }
@@ -37,12 +41,13 @@ PoolServers::PoolServers(Pool& pool)
       random_(static_cast<std::uint32_t>(loop_.clock().wall().time_since_epoch().count()) | 1U) {
   make_servers({});
   make_ring();
+  follow_masters();
 }
 
 PoolServers::~PoolServers() {
   // Taken out first: what fails with its connection may look for a server.
   for (Servers* const servers : {&servers_, &retired_}) std::exchange(*servers, {}).clear();
-  for (const auto& timer : {deadline_timer_, recovery_timer_, subscribers_timer_})
+  for (const auto& timer : {deadline_timer_, recovery_timer_, subscribers_timer_, masters_timer_})
     loop_.cancel(timer);
 }
 
@@ -54,13 +59,24 @@ void PoolServers::apply(const PoolSettings& before) {
   make_ring();
   loop_.cancel(deadline_timer_);  // a timeout may be shorter than it was
   check_deadlines();
+  loop_.cancel(masters_timer_);
+  follow_masters();
+}
+
+/// Ten times a second, where Sentinels watch the servers.
+void PoolServers::follow_masters() {
+  masters_timer_ = {};
+  if (pool_.settings().sentinels.empty()) return;
+  if (const auto masters = pool_.shared().masters())
+    for (const auto& server : servers_) server->follow_master(*masters);
+  masters_timer_ = loop_.after(between_masters, [this] { follow_masters(); });
 }
 
 /// Takes over those of `old` that the settings still name; the rest of them retires.
 void PoolServers::make_servers(Servers old) {
   const auto& settings = pool_.settings();
   const auto& context = pool_.context();
-  for (const auto& wanted : settings.servers) {
+  for (const auto& wanted : config::all_servers(settings)) {
     auto shared = pool_.shared().server_of(wanted, settings);
     const auto same = std::ranges::find_if(old, [&](const auto& server) {
       return server && server->settings().name == wanted.name &&
@@ -88,13 +104,40 @@ void PoolServers::make_ring() {
   for (std::uint32_t place = 0; place < servers_.size(); ++place) {
     const bool well = servers_[place]->health().well();
     servers_[place]->counters().server_ejected.set(well ? 0 : 1);
+    if (place >= settings.servers.size()) continue;  // of the other ring
     if (well || settings.on_failure == OnFailure::fail) live.push_back(place);
   }
   homes_ = live.empty() ? Homes{} : make_homes(settings, live);
+  if (settings.move) make_other_ring(*settings.move->other);
   if (!subscribers_.empty() &&
       subscribers_timer_.second == 0)  // later: a subscriber may be calling
     subscribers_timer_ = loop_.at(loop_.now(), [this] { check_subscribers(); });
   plan_recovery();
+}
+
+void PoolServers::make_other_ring(const PoolSettings& other) {
+  other_homes_ = make_homes(other);
+  other_places_.clear();
+  for (const auto& server : other.servers) {
+    const auto same = std::ranges::find_if(
+        servers_, [&](const auto& one) { return one->settings().endpoint == server.endpoint; });
+    other_places_.push_back(static_cast<std::uint32_t>(same - servers_.begin()));
+  }
+}
+
+Server* PoolServers::elsewhere(std::string_view key) {
+  refresh();
+  if (homes_.empty()) return nullptr;
+  const auto& here = *servers_[homes_.of(key)];
+  auto& there = *servers_[other_places_[other_homes_.of(key)]];
+  return here.settings().endpoint == there.settings().endpoint ? nullptr : &there;
+}
+
+bool PoolServers::is_drained() const {
+  bool drained = true;
+  for (const auto& server : retired_)
+    server->for_each_upstream([&](const Upstream& upstream) { drained &= upstream.idle(); });
+  return drained;
 }
 
 void PoolServers::check_subscribers() {

@@ -33,7 +33,11 @@ class PoolServers {
 
   /// The server of the key. Null: its server takes no requests now, or none does.
   Server* home_of(std::string_view key);
-  // In the order of the settings.
+  /// While keys move: where the key is by the other ring. Null: where it is by this one.
+  Server* elsewhere(std::string_view key);
+  /// Servers of earlier settings have nothing more to answer.
+  bool is_drained() const;
+  // In the order of the settings; behind them those of the other ring of a move.
   auto begin() const noexcept { return servers_.begin(); }
   auto end() const noexcept { return servers_.end(); }
   std::size_t size() const noexcept { return servers_.size(); }
@@ -64,9 +68,11 @@ class PoolServers {
 
   void make_servers(Servers old);
   void make_ring();
+  void make_other_ring(const PoolSettings& other);
   void plan_recovery();
   void recover();
   void check_subscribers();
+  void follow_masters();
   void check_deadlines();
   SteadyTime soonest_deadline() const noexcept;
   void for_each_upstream(const std::function<void(Upstream&)>& visit);
@@ -76,13 +82,16 @@ class PoolServers {
   Servers servers_;
   Servers retired_;  // of earlier settings, with something still under way
   Homes homes_;
-  std::uint64_t version_ = 0;  // of the healths that the ring was made of
+  Homes other_homes_;                        // of the other ring, while keys move
+  std::vector<std::uint32_t> other_places_;  // in servers_, of each server of that ring
+  std::uint64_t version_ = 0;                // of the healths that the ring was made of
   std::uint32_t random_;
   int full_ = 0;
   std::set<Subscriptions*> subscribers_;
   Loop::TimerId deadline_timer_{};
   Loop::TimerId recovery_timer_{};
   Loop::TimerId subscribers_timer_{};
+  Loop::TimerId masters_timer_{};
 };
 
 }  // namespace sluice::proxy::flow

@@ -22,7 +22,7 @@ std::vector<watch::WatchedPool> watched(const Config& config, std::size_t mbuf_s
                                                        .servers = {},
                                                        .commands = protocol->command_count(),
                                                        .command_name = {}});
-    for (const auto& server : settings.servers) pool.servers.push_back(server.name);
+    for (const auto& server : config::all_servers(settings)) pool.servers.push_back(server.name);
     pool.command_name = [protocol](std::size_t command) {
       return std::string{protocol->command_name(static_cast<std::uint16_t>(command))};
     };
@@ -85,6 +85,7 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
 Proxy::~Proxy() { resolver_.end(); }
 
 void Proxy::start() {
+  for (auto& [name, pool] : pools_) pool.shared->follow_masters(pool.settings, pool.tls);
   for (auto& worker : workers_) worker->start();
 }
 
@@ -182,6 +183,63 @@ std::vector<std::string> Proxy::changes_to(const Config& config) const {
 }
 
 std::vector<std::string> Proxy::reload(Config config) {
+  if (move_)
+    throw Error{Errc::bad_argument,
+                "keys move to other servers: when `sluice proxy move` has ended, reload"};
+  return apply(std::move(config));
+}
+
+void Proxy::move_keys(const Config& after, RingMove::Phase phase, const config::MoveUser& user,
+                      std::string_view print) {
+  if (move_ && move_->print == print && move_->phase >= phase) return;
+  const bool is_back = move_ && move_->print != print;
+  if (is_back && (move_->phase != RingMove::Phase::moving || phase != RingMove::Phase::held))
+    throw Error{Errc::bad_argument, "other keys are on their way: end that move first"};
+  const Config before = is_back ? config::with_rings_of(move_->before, move_->after)
+                        : move_ ? move_->before
+                                : config_;
+  if (config::print_of_move(before, after) != print)
+    throw Error{
+        Errc::bad_argument,
+        "the servers that this proxy has, or those of the new file that it reads, are not those "
+        "that the keys shall move between"};
+  static_cast<void>(apply(config::in_phase(before, after, phase, user)));
+  move_ = Move{before, after, std::string{print}, phase, is_back || (move_ && move_->is_back)};
+}
+
+void Proxy::end_move(const Config& config, bool now) {
+  if (!move_) return;
+  if (move_->phase != RingMove::Phase::moving || !config::has_rings_of(config, move_->after))
+    throw Error{Errc::bad_argument,
+                "its own file does not say the new servers yet: put the new file in its place"};
+  if (!now) return;
+  static_cast<void>(apply(config));
+  move_.reset();
+}
+
+void Proxy::cancel_move() {
+  if (!move_) return;
+  if (move_->phase == RingMove::Phase::moving || move_->is_back)
+    throw Error{Errc::bad_argument, "keys have moved already: move them back"};
+  static_cast<void>(apply(move_->before));
+  move_.reset();
+}
+
+Proxy::MoveState Proxy::move_state() const {
+  MoveState state;
+  if (move_) {
+    state.phase = move_->phase;
+    state.print = move_->print;
+  }
+  for (const auto& worker : workers_)
+    worker->run([&] {
+      for (const auto& [name, pool] : worker->pools())
+        state.drained &= pool->servers().is_drained();
+    });
+  return state;
+}
+
+std::vector<std::string> Proxy::apply(Config config) {
   if (config.process.workers != config_.process.workers)
     throw Error{
         Errc::bad_argument,
@@ -205,6 +263,7 @@ std::vector<std::string> Proxy::reload(Config config) {
     });
   pools_ = std::move(pools);
   config_ = std::move(config);
+  for (auto& [name, pool] : pools_) pool.shared->follow_masters(pool.settings, pool.tls);
   return changes;
 }
 

@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "net/server_socket.hpp"
 #include "proxy/config/config.hpp"
+#include "proxy/config/ring_move.hpp"
 #include "proxy/flow/worker.hpp"
 #include "proxy/watch/registry.hpp"
 
@@ -39,6 +41,25 @@ class Proxy {
   /// nothing has changed then. Clients stay connected. What changed, in a line each.
   std::vector<std::string> reload(Config config);
   const Config& config() const noexcept { return config_; }
+
+  /// Begins to move keys to the rings of `after`, or goes on to the next phase; said again it
+  /// changes nothing. Throws Error, and changes nothing, where keys cannot be moved, or while
+  /// others do. `print`: that of the caller, which must mean the same rings. Held while the same
+  /// keys move the other way: they go back.
+  void move_keys(const Config& after, RingMove::Phase phase, const config::MoveUser& user,
+                 std::string_view print);
+  /// All is as `config` says from now on, whose rings must be those that the keys have moved to.
+  /// `now`: false, it is only said whether that could be.
+  void end_move(const Config& config, bool now);
+  /// All is as before. REQUIRES: no key has moved, or this throws.
+  void cancel_move();
+  /// How far it is.
+  struct MoveState {
+    std::optional<RingMove::Phase> phase;
+    std::string print;    ///< see config::print_of_move()
+    bool drained = true;  ///< nothing is under way that was asked before the phase began
+  };
+  MoveState move_state() const;
 
   /// The channels at which the workers of a predecessor hand their clients over, before start(). Of
   /// that process and its own predecessors there were `generation`.
@@ -89,11 +110,21 @@ class Proxy {
   const std::vector<net::ServerSocket>* listening_at(const net::Endpoint& endpoint) const;
   std::vector<net::ServerSocket> open(const PoolSettings& settings,
                                       InheritedListeners& inherited) const;
+  std::vector<std::string> apply(Config config);
   std::vector<std::string> changes_to(const Config& config) const;
   std::vector<std::vector<flow::PoolUpdate>> updates_for(const Pools& pools) const;
 
   Clock& clock_;
+  /// A move of keys that is under way.
+  struct Move {
+    Config before, after;
+    std::string print;
+    RingMove::Phase phase;
+    bool is_back = false;
+  };
+
   Config config_;
+  std::optional<Move> move_;
   std::size_t mbuf_size_;
   std::unique_ptr<watch::Registry> registry_;
   flow::Resolver resolver_;

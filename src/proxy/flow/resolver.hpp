@@ -26,6 +26,7 @@ class Addresses {
 
   bool empty() const noexcept { return all_.empty(); }
   std::size_t size() const noexcept { return all_.size(); }
+  const std::vector<net::Address>& all() const noexcept { return all_; }
   /// REQUIRES: !empty().
   const net::Address& current() const noexcept { return all_[place_]; }
   /// `address` did not answer: if it is the current one, the next is.

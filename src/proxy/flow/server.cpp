@@ -62,8 +62,9 @@ Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<SharedServer
       settings_(std::move(settings)),
       shared_state_(std::move(shared)),
       watch_(std::move(watch)),
-      is_name_(known_addresses(settings_.endpoint).empty()),
-      addresses_(known_addresses(settings_.endpoint)),
+      is_watched_(!pool.settings().sentinels.empty()),
+      is_name_(is_watched_ || known_addresses(settings_.endpoint).empty()),
+      addresses_(is_watched_ ? Addresses{} : Addresses{known_addresses(settings_.endpoint)}),
       self_(std::make_shared<Server*>(this)) {
   shared_.push_back({{.resp = 2, .db = pool.settings().redis_db}, {}, {}});
   show_health();
@@ -178,7 +179,8 @@ void Server::tick() {
                                        "all that were not told",
                                        title(), health().well() ? "up" : "ejected", *untold));
   const auto interval = pool_.settings().resolve_interval;
-  if (is_name_ && interval.count() != 0 && pool_.loop().now() - asked_ >= interval) resolve();
+  if (is_name_ && !is_watched_ && interval.count() != 0 && pool_.loop().now() - asked_ >= interval)
+    resolve();
   std::erase_if(leaving_, [this](auto& upstream) {
     const bool idle = upstream->idle();
     if (idle) end(std::move(upstream));
@@ -201,6 +203,10 @@ void Server::tick() {
 
 void Server::resolve(Upstream* waiting) {
   if (waiting) waiting_.push_back(waiting);
+  if (is_watched_) {
+    if (const auto masters = pool_.shared().masters()) masters->doubt(settings_.name);
+    return;
+  }
   if (std::exchange(asking_, true)) return;
   asked_ = pool_.loop().now();
   pool_.context().resolver.ask(settings_.endpoint, [&loop = pool_.loop(), self = self_](
@@ -216,6 +222,20 @@ void Server::take_addresses(std::vector<net::Address> addresses) {
   if (!addresses.empty())
     addresses_.take(std::move(addresses));  // after a failed look the last good answer stays
   leave_old_addresses();
+  for (Upstream* upstream : std::exchange(waiting_, {})) upstream->resolved();
+}
+
+void Server::follow_master(const Masters& masters) {
+  auto place = masters.of(settings_.name);
+  if (place.turn == master_.turn && place.addresses == addresses_.all()) return;
+  master_ = std::move(place);
+  addresses_.take(master_.addresses);
+  std::vector<Upstream*> moved;  // a list of their own: what fails may end borrowed ones
+  for_each_owned([&](const auto& upstream) {
+    if (has_moved(*upstream)) moved.push_back(upstream.get());
+  });
+  for (Upstream* upstream : moved) upstream->close(Failure::closed);
+  if (addresses_.empty()) return;
   for (Upstream* upstream : std::exchange(waiting_, {})) upstream->resolved();
 }
 

@@ -9,6 +9,7 @@
 
 #include "net/transport.hpp"
 #include "proxy/config/config.hpp"
+#include "proxy/flow/masters.hpp"
 #include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/upstream.hpp"
@@ -99,6 +100,13 @@ class Server final : private Receiver {
   void skip(const net::Address& address) noexcept { addresses_.skip(address); }
   /// A connection failed: the name may have other addresses by now.
   void look_again();
+  /// The host that certificates are for.
+  const std::string& host() const noexcept {
+    return is_watched_ ? master_.host : settings_.endpoint.host;
+  }
+  /// Another server may be its master by now: what is connected to the one before is closed, though
+  /// that lives, and what was under way fails.
+  void follow_master(const Masters& masters);
   /// Asks for the addresses; `waiting` is told them. Known ones are kept until then.
   void resolve(Upstream* waiting = nullptr);
   void forget(Upstream& waiting) noexcept { std::erase(waiting_, &waiting); }
@@ -156,6 +164,8 @@ class Server final : private Receiver {
   std::shared_ptr<SharedServer> shared_state_;
   std::shared_ptr<watch::ServerWatch> watch_;
   RareLine lost_told_, heard_told_;
+  bool is_watched_;  // by Sentinels
+  Masters::Place master_;
   bool is_name_;
   Addresses addresses_;
   bool asking_ = false;

@@ -123,6 +123,7 @@ void upgrade(const AdminCall& call) { call.reply.bulk(available(call.actions.upg
 void check_config(const AdminCall& call) {
   call.reply.bulk(available(call.actions.check_config)());
 }
+void move(const AdminCall& call) { call.reply.bulk(available(call.actions.move)(call.words)); }
 void ping(const AdminCall& call) { call.reply.simple("PONG"); }
 
 void drain(const AdminCall& call) {
@@ -172,6 +173,13 @@ constexpr AdminCommand commands[] = {
     {"DRAIN", "drain", "Accept no more clients, answer what is asked, and end", drain},
     {"UPGRADE", "upgrade", "Start its binary anew and hand it the sockets and the clients",
      upgrade},
+    {.name = "MOVE",
+     .verb = "",
+     .help = "For `sluice proxy move`: HELD or MOVING FILE USER PASSWORD PRINT; READY, END, "
+             "CANCEL, STATUS",
+     .run = move,
+     .argument = "PHASE ...",
+     .more_arguments = 4},
     {"PING", "", "PONG", ping},
     {"HELP", "", "This table", help},
 };
@@ -199,7 +207,7 @@ void execute(Words words, watch::Registry& registry, const AdminActions& actions
     const std::size_t name = words_of(command, words);
     if (name == 0) continue;
     const Words rest = words.subspan(name);
-    const std::size_t most = command.argument.empty() ? 0 : 1;
+    const std::size_t most = (command.argument.empty() ? 0 : 1) + command.more_arguments;
     if (rest.size() > most)
       throw bad(fmt::format("{} takes at most {} arguments", command.name, most));
     command.run({rest, registry, actions, reply});

@@ -21,7 +21,9 @@ struct AdminActions {
   std::function<std::string()> reload;   ///< reads the file again; what changed, in a line or more
   std::function<std::string()> check_config;  ///< as reload, but changes nothing
   std::function<std::string()> upgrade;       ///< starts the binary anew and hands the sockets on
-  std::function<void()> drain;                ///< begins to end; the process exits when it is done
+  std::function<std::string(std::span<const std::string_view>)>
+      move;                     ///< what MOVE says; how far it is
+  std::function<void()> drain;  ///< begins to end; the process exits when it is done
   std::function<int()> log_level;
   std::function<void(int)> set_log_level;
 };
@@ -36,6 +38,7 @@ struct AdminCommand {
   void (*run)(const AdminCall&);
   std::string_view argument{}, argument_help{};  ///< one, which may be left out; empty: none
   bool replies_json = false;
+  std::size_t more_arguments = 0;  ///< behind that one
 };
 std::span<const AdminCommand> admin_commands() noexcept;
 

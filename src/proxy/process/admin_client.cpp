@@ -15,8 +15,8 @@ namespace sluice::proxy::process {
 
 using Outcome = net::Transfer::Outcome;
 
-AdminClient::AdminClient(const std::string& address, std::chrono::milliseconds patience)
-    : address_(address), patience_(patience) {
+AdminClient::AdminClient(const std::string& address, std::chrono::milliseconds patience, Peer peer)
+    : peer_(peer), address_(address), patience_(patience) {
   try {
     socket_ = net::Socket::start_connect(net::resolve(config::parse_address(address)).front());
   } catch (const Error&) {  // no address, or no such host: it says so itself
@@ -29,6 +29,8 @@ AdminClient::AdminClient(const std::string& address, std::chrono::milliseconds p
 }
 
 void AdminClient::fail(std::string_view why, sluice::Effect effect) const {
+  if (peer_ == Peer::server)
+    throw sluice::Error{Errc::connection, fmt::format("server {}: {}", address_, why), effect};
   throw sluice::Error{
       Errc::connection,
       fmt::format("the proxy's administration at {}: {}; does it run, and does `admin:` of "
@@ -43,10 +45,12 @@ void AdminClient::wait_for(short events) {
   while ((ready = ::poll(&wait, 1, static_cast<int>(patience_.count()))) < 0 && errno == EINTR) {
   }
   if (ready <= 0)
-    throw sluice::Error{Errc::timeout,
-                        fmt::format("the proxy's administration at {} says nothing for {} ms",
-                                    address_, patience_.count()),
-                        sluice::Effect::unknown};
+    throw sluice::Error{
+        Errc::timeout,
+        fmt::format("{} at {} says nothing for {} ms",
+                    peer_ == Peer::server ? "the server" : "the proxy's administration", address_,
+                    patience_.count()),
+        sluice::Effect::unknown};
 }
 
 void AdminClient::write(std::string_view bytes) {
@@ -61,16 +65,22 @@ void AdminClient::write(std::string_view bytes) {
 Value AdminClient::ask(std::span<const std::string_view> words) {
   std::string command;
   resp::append_command(command, words);
-  write(command);
+  return std::move(ask_all(command, 1).front());
+}
+
+std::vector<Value> AdminClient::ask_all(std::string_view commands, std::size_t count) {
+  write(commands);
+  std::vector<Value> replies;
   std::array<char, 16384> bytes;
-  for (;;) {
+  while (replies.size() < count) {
     const auto got = socket_.read_some(bytes);
     if (got.outcome == Outcome::failed) fail(std::strerror(got.error), sluice::Effect::unknown);
     if (got.outcome == Outcome::closed) fail("it closed the connection", sluice::Effect::unknown);
     if (got.outcome == Outcome::would_block) wait_for(POLLIN);
     std::string_view input{bytes.data(), got.bytes};
-    if (auto reply = parser_.next(input)) return std::move(*reply);
+    while (auto reply = parser_.next(input)) replies.push_back(std::move(*reply));
   }
+  return replies;
 }
 
 }  // namespace sluice::proxy::process

@@ -1,10 +1,11 @@
-/// A client of the administration: one command at a time, for `sluice proxy ...`.
+/// A client of the administration, or of a server: one command at a time, for `sluice proxy ...`.
 #pragma once
 
 #include <chrono>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/socket.hpp"
 #include "resp/reply_parser.hpp"
@@ -16,20 +17,27 @@ namespace sluice::proxy::process {
 /// Threads: one.
 class AdminClient {
  public:
+  /// Of whom its errors speak.
+  enum class Peer : std::uint8_t { administration, server };
+
   /// Connects to "host:port" or "/path", within `patience`. Throws Error{bad_argument} or
   /// {connection}.
   explicit AdminClient(const std::string& address,
-                       std::chrono::milliseconds patience = std::chrono::seconds{10});
+                       std::chrono::milliseconds patience = std::chrono::seconds{10},
+                       Peer peer = Peer::administration);
 
   /// The reply; an error reply is a Value. Throws Error{connection} or {timeout}, with an unknown
   /// effect: the command may have been carried out.
   Value ask(std::span<const std::string_view> words);
+  /// The replies to so many commands at once.
+  std::vector<Value> ask_all(std::string_view commands, std::size_t count);
 
  private:
   void wait_for(short events);
   void write(std::string_view bytes);
   [[noreturn]] void fail(std::string_view why, sluice::Effect effect) const;
 
+  Peer peer_;
   std::string address_;
   std::chrono::milliseconds patience_;
   net::Socket socket_;

@@ -200,6 +200,7 @@ class Serving {
   }
   std::string reload();
   void try_reload();
+  std::string move(std::span<const std::string_view> words);
 
   std::string check() {
     return text_of(config::diff(proxy_.config(), test_config(options_.conf_file)));
@@ -207,6 +208,9 @@ class Serving {
 
   std::string upgrade() {
     if (drained_by_) throw Error{Errc::closed, "it is ending, or has a successor already"};
+    if (proxy_.move_state().phase)
+      throw Error{Errc::bad_argument,
+                  "keys move to other servers, of which a successor would not know"};
     auto successor = start_successor(program_.path, program_.arguments,
                                      {.pools = proxy_.listening(),
                                       .services = services_,
@@ -247,6 +251,9 @@ AdminActions Serving::actions() {
       stop("asked to drain");
       return std::string{};
     }));
+  };
+  actions.move = [this](std::span<const std::string_view> words) {
+    return tasks_.ask([&] { return move(words); });
   };
   actions.log_level = [this] { return log_.level(); };
   actions.set_log_level = [this](int level) { set_level(level); };
@@ -306,6 +313,47 @@ std::string Serving::reload() {
       changes.empty() ? "nothing has changed" : fmt::format("{}", fmt::join(changes, "; "));
   log_.write(LogSeverity::notice, fmt::format("reloaded '{}': {}", options_.conf_file, text));
   return text;
+}
+
+/// What `sluice proxy move` says (see docs/decisions/0020): the phase, the file with the rings to
+/// be, the user and the password by which servers let in whoever knows the phase, and a print of
+/// both rings. The answer: the phase, whether it is drained, the print.
+std::string Serving::move(std::span<const std::string_view> words) {
+  const std::string_view say = words.empty() ? "STATUS" : words[0];
+  const bool is_phase = say == "HELD" || say == "MOVING";
+  if (is_phase ? words.size() != 5 : words.size() > 1)
+    throw Error{Errc::bad_argument,
+                fmt::format("MOVE {}: wrong number of words", say.substr(0, 64))};
+  if (is_phase) {
+    if (drained_by_) throw Error{Errc::closed, "it is ending"};
+    if (!proxy_.config().process.admin.starts_with('/'))
+      throw Error{
+          Errc::bad_argument,
+          "keys can be moved where `admin:` is a unix socket: a port of this machine is open "
+          "to all its users, who could move them to servers of their own"};
+    const auto after = config::load(std::string{words[1]});
+    const auto phase_before = proxy_.move_state().phase;
+    proxy_.move_keys(after, say == "HELD" ? RingMove::Phase::held : RingMove::Phase::moving,
+                     {std::string{words[2]}, std::string{words[3]}}, words[4]);
+    if (proxy_.move_state().phase != phase_before)
+      log_.write(LogSeverity::notice,
+                 fmt::format("keys move to the servers of '{}': {}", words[1], say));
+  } else if (say == "READY" || say == "END") {
+    const auto config = config::check(options_.conf_file);
+    proxy_.end_move(config, say == "END");
+    if (say == "END") log_.write(LogSeverity::notice, "keys have moved");
+  } else if (say == "CANCEL") {
+    proxy_.cancel_move();
+    log_.write(LogSeverity::notice, "no key has moved");
+  } else if (say != "STATUS") {
+    throw Error{Errc::bad_argument, "MOVE: HELD, MOVING, READY, END, CANCEL or STATUS"};
+  }
+  const auto state = proxy_.move_state();
+  return fmt::format("{} {} {}",
+                     !state.phase                            ? "none"
+                     : *state.phase == RingMove::Phase::held ? "held"
+                                                             : "moving",
+                     state.drained ? "drained" : "busy", state.print);
 }
 
 void Serving::try_reload() {

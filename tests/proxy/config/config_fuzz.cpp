@@ -19,7 +19,8 @@ using sluice::proxy::Config;
 
 bool has_secrets(const Config& config) {
   for (const auto& pool : config.pools)
-    if (!pool.redis_auth.empty() || !pool.server_password.empty() || !pool.users.empty())
+    if (!pool.redis_auth.empty() || !pool.server_password.empty() ||
+        !pool.sentinel_password.empty() || !pool.users.empty())
       return true;
   return false;
 }

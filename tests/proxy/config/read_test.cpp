@@ -399,6 +399,24 @@ TEST(ReadConfig, RatesAreAmountsInATime) {
   EXPECT_THAT(refusal(pool("rate_limit: {per_usr: 1/s}")), HasSubstr("did you mean 'per_user'?"));
 }
 
+TEST(ReadConfig, ServersBehindSentinelsAreNamesOfMasters) {
+  const auto pool = [](const std::string& settings, const std::string& server) {
+    return "a:\n  listen: h:1\n" + settings + "  servers:\n   - " + server + "\n";
+  };
+  const std::string watched = "  redis: true\n  sentinels: [s1:26379, \"[::1]:26379\"]\n";
+  const auto settings = read(pool(watched, "h:2:1 shop"), "t.yml").pools.at(0);
+  EXPECT_EQ(settings.sentinels, (std::vector<std::string>{"s1:26379", "[::1]:26379"}));
+  EXPECT_THAT(refusal(pool(watched, "h:2:1")), HasSubstr("'h:2' of the pool 'a' names no master"));
+  EXPECT_THAT(refusal(pool("  sentinels: [s1:26379]\n", "h:2:1 shop")),
+              HasSubstr("memcached knows none"));
+  EXPECT_THAT(refusal(pool("  redis: true\n  sentinels: [s1]\n", "h:2:1 shop")),
+              HasSubstr("write host:port"));
+  EXPECT_THAT(refusal(pool("  redis: true\n  sentinels: [/s.sock]\n", "h:2:1 shop")),
+              HasSubstr("is a path"));
+  EXPECT_THAT(refusal(pool("  redis: true\n  sentinel_user: u\n", "h:2:1 shop")),
+              HasSubstr("no sentinels"));
+}
+
 TEST(ReadConfig, AMirrorIsAnotherPoolOfItsKind) {
   const auto two = [](const std::string& first, const std::string& second) {
     return "a:\n  listen: h:1\n  redis: true\n" + first + "  servers:\n   - h:2:1\n" +

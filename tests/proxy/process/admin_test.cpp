@@ -116,7 +116,7 @@ TEST_F(AdminTest, ALongPipelineIsAnsweredWhole) {
   std::string all;
   for (int i = 0; i < 200; ++i) all += "HELP\r\n";
   for (int i = 0; i < count / 200; ++i) to.send(all);
-  for (int i = 0; i < count; ++i) ASSERT_EQ(to.read().as_items().size(), 14u) << i;
+  for (int i = 0; i < count; ++i) ASSERT_EQ(to.read().as_items().size(), 15u) << i;
   EXPECT_EQ(to.command({"QUIT"}).as_text(), "OK");
   EXPECT_EQ(to.read_raw(), "");
 }

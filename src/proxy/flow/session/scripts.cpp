@@ -153,7 +153,7 @@ bool ClientSession::heal(Request& request, std::string_view error) {
   const auto sha = sha_of(words[1]);
   const auto plan = pool().protocol().plan(words);
   Server* const home = client_.home_for(words, plan).server;
-  if (!home) return false;
+  if (!home || !client_.may_go_again(words, plan)) return false;
   forget_loaded(*home);
   if (request.retried || has_behind(request, Behind::anything) || !pool().scripts().find(sha))
     return false;

@@ -5,6 +5,7 @@
 #include "base/integer.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/rate_limit.hpp"
+#include "proxy/flow/session/fetch.hpp"
 #include "proxy/flow/session/side_request.hpp"
 #include "proxy/flow/session/subscription.hpp"
 #include "proxy/flow/session/transaction.hpp"

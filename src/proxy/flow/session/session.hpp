@@ -15,6 +15,7 @@
 namespace sluice::proxy::flow {
 
 class BlockingRequest;
+class Fetch;
 class ClientLimits;
 class Subscriptions;
 class Transaction;
@@ -58,6 +59,11 @@ class ClientSession {
   void set_all_told(const std::string& told) { told_ = told; }
   /// As whom it has logged in.
   std::string_view user() const noexcept;
+  /// While keys move: whether those of the request are where it will be served. False: they are
+  /// fetched, or held, and the request comes again; or it was refused.
+  bool has_keys_at_home(Words words, std::string_view bytes, const Plan& plan);
+  /// A move has begun, ended, or come to another phase.
+  void note_move();
   /// A client in a blocking command waits no more, and is told why.
   void unblock(std::string_view why);
   /// Its user may do less than before: what it waits for, and what it has queued, is given up.
@@ -117,6 +123,7 @@ class ClientSession {
   std::string told_;  // "name=x lib-name=y ...": what the client has said of itself
   std::unique_ptr<Transaction> transaction_;  // from MULTI or WATCH on
   std::unique_ptr<Subscriptions> subscriptions_;
+  std::unique_ptr<Fetch> fetch_;  // while keys move
   std::unique_ptr<ClientLimits> limits_;
   std::unique_ptr<BlockingRequest> blocked_;  // while it waits in a blocking command
 };

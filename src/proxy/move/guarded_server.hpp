@@ -1,0 +1,87 @@
+/// A server of a move of keys, as its mover sees it: who may log in there, and what it holds. See
+/// docs/decisions/0020-keys-move-between-rings.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/endpoint.hpp"
+#include "proxy/config/ring_move.hpp"
+#include "proxy/process/admin_client.hpp"
+
+namespace sluice::proxy::move {
+
+using config::MoveUser;
+
+/// Threads: one. Its commands throw Error that names the server: {connection} where it cannot be
+/// reached, {bad_argument} where it refuses. Each may be repeated.
+class GuardedServer {
+ public:
+  /// `before`: the user of the ring before the move; `during`: that of the move; `after`: of the
+  /// ring to be.
+  GuardedServer(net::Endpoint endpoint, MoveUser before, MoveUser during, std::string after);
+
+  const net::Endpoint& endpoint() const noexcept { return endpoint_; }
+  const std::string& name() const noexcept { return name_; }
+
+  /// The user of the move is there, with the rights of the one before and those that moving takes.
+  void admit();
+  /// Nobody is logged in as the user before or after, and nobody can log in so; what such a user
+  /// has sent and the server has not done yet is not done. From now on also after the server has
+  /// forgotten it.
+  void fence();
+  /// Both can log in again.
+  void lift();
+  /// The user of the ring to be can log in.
+  void allow_after();
+  /// The user is gone, and with it its connections.
+  void forget(std::string_view user);
+  /// Commands of the user before that wait in the server (BLPOP) wait no more: -UNBLOCKED.
+  void end_waiting();
+
+  /// The databases that have keys.
+  std::vector<int> databases();
+  std::int64_t count_keys();
+  struct Scanned {
+    std::string cursor;  ///< "0": that was all
+    std::vector<std::string> keys;
+  };
+  Scanned scan(int database, const std::string& cursor);
+  /// Moves keys there. Empty: they are not here any more; else what the server says.
+  std::string migrate(int database, std::span<const std::string> keys, const net::Endpoint& to);
+  /// Bytes of memory of each; -1: it is not here.
+  std::vector<std::int64_t> sizes(int database, std::span<const std::string> keys);
+  /// A command in this database. Throws for an error.
+  Value order_in(int database, std::span<const std::string_view> words);
+  /// It is there, and has what admit() and fence() made; else it gets that again.
+  void look_after();
+
+ private:
+  Value ask(std::span<const std::string_view> words);
+  Value ask(std::initializer_list<std::string_view> words) {
+    return ask({words.begin(), words.size()});
+  }
+  /// Throws for an error.
+  Value order(std::initializer_list<std::string_view> words);
+  void connect();
+  void use(int database);
+  bool log_in(const MoveUser& user);
+  void make_user();
+  void shut_out(std::string_view user);
+  [[noreturn]] void refuse(std::string_view command, const Value& error) const;
+
+  net::Endpoint endpoint_;
+  std::string name_;
+  MoveUser before_, during_;
+  std::string after_;
+  std::optional<process::AdminClient> line_;
+  int database_ = 0;
+  bool is_admitted_ = false, is_fenced_ = false;
+};
+
+}  // namespace sluice::proxy::move

@@ -1,0 +1,100 @@
+/// A proxy whose servers are masters that Sentinels watch.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "proxy/support/proxy_under_test.hpp"
+#include "support/comes_true.hpp"
+#include "support/plain_client.hpp"
+#include "support/sentinel_rig.hpp"
+
+namespace sluice::test {
+namespace {
+
+/// A first master that no Sentinel can make a replica of: it lives on as the master that it was.
+SentinelRig::Options stubborn() {
+  return {.sentinels = 1,
+          .master_config = {"rename-command SLAVEOF \"\"", "rename-command REPLICAOF \"\""}};
+}
+
+PoolLines behind(SentinelRig& rig, std::vector<std::string> more = {}) {
+  PoolLines pool{{"redis: true", fmt::format("sentinels: [127.0.0.1:{}]", rig.sentinel(0).port()),
+                  "timeout: 30000", "connect_timeout: 30s", "servers:"}};
+  pool.lines.push_back(fmt::format("- nowhere.example:1:1 {}", SentinelRig::name));
+  pool.lines.insert(pool.lines.end(), more.begin(), more.end());
+  return pool;
+}
+
+/// Whether that is the server of a key that the client asks for.
+bool is_at(PlainClient& client, RedisServer& server) {
+  const auto info = client.command({"EVAL", "return redis.call('INFO', 'server')", "1", "n"});
+  return info.as_text().find(fmt::format("tcp_port:{}\r", server.port())) != std::string::npos;
+}
+
+/// How many connections a server has whose last command was an EVAL.
+int evals(RedisServer& server) {
+  const auto list = PlainClient{server.port()}.command({"CLIENT", "LIST"});
+  int all = 0;
+  for (auto at = list.as_text().find("cmd=eval"); at != std::string::npos;
+       at = list.as_text().find("cmd=eval", at + 1))
+    ++all;
+  return all;
+}
+
+TEST(ProxyBeforeSentinels, T54_ASwitchLeavesTheRingAndTheOldMasterThatLives) {
+  SentinelRig rig{stubborn()};
+  ProxyUnderTest proxy{behind(rig)};
+  PlainClient client{proxy.port()};
+  EXPECT_TRUE(is_at(client, rig.server(0)));
+  EXPECT_EQ(evals(rig.server(0)), 1);
+  const auto before = proxy::make_homes(proxy.proxy().config().pools.front());
+  rig.fail_over();
+  EXPECT_TRUE(comes_true([&] { return is_at(client, rig.server(1)); }));
+  EXPECT_TRUE(comes_true([&] { return evals(rig.server(0)) == 0; })) << "its connection is closed";
+  const auto after = proxy::make_homes(proxy.proxy().config().pools.front());
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_EQ(before.of(std::to_string(i), 0), after.of(std::to_string(i), 0));
+}
+
+TEST(ProxyBeforeSentinels, T53_RepliesKeepTheirOrderThroughAFailover) {
+  SentinelRig rig{stubborn()};
+  ProxyUnderTest proxy{behind(rig)};
+  PlainClient client{proxy.port()};
+  EXPECT_TRUE(is_at(client, rig.server(0)));
+  rig.fail_over();
+  // Each reply bears the word of its request, or is an error in its place.
+  int sent = 0;
+  EXPECT_TRUE(comes_true([&] {
+    std::string bytes;
+    for (int i = 0; i < 50; ++i) {
+      const auto word = std::to_string(sent + i);
+      bytes += fmt::format("*4\r\n$4\r\nEVAL\r\n$14\r\nreturn KEYS[1]\r\n$1\r\n1\r\n${}\r\n{}\r\n",
+                           word.size(), word);
+    }
+    client.send(bytes);
+    for (int i = 0; i < 50; ++i) {
+      const auto reply = client.read();
+      EXPECT_TRUE(reply.is_error() || reply.as_text() == std::to_string(sent + i));
+    }
+    sent += 50;
+    return is_at(client, rig.server(1));
+  }));
+}
+
+TEST(ProxyBeforeSentinels, WhoWaitsAtAMasterThatIsLeftIsTold) {
+  SentinelRig rig{stubborn()};
+  ProxyUnderTest proxy{behind(rig)};
+  PlainClient waits{proxy.port()};
+  waits.send("*3\r\n$5\r\nBLPOP\r\n$5\r\nqueue\r\n$1\r\n0\r\n");
+  EXPECT_TRUE(comes_true([&] {
+    return PlainClient{rig.server(0).port()}
+               .command({"INFO", "clients"})
+               .as_text()
+               .find("blocked_clients:1") != std::string::npos;
+  }));
+  rig.fail_over();
+  EXPECT_TRUE(waits.read().is_error());
+  EXPECT_FALSE(waits.command({"INCR", "n"}).is_error());
+}
+
+}  // namespace
+}  // namespace sluice::test
