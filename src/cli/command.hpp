@@ -36,5 +36,6 @@ Command demo_command(const Globals& globals);
 Command demo_instance_command(const Globals& globals);
 Command bench_command(const Globals& globals);
 Command doctor_command(const Globals& globals);
+Command explain_command(const Globals& globals);
 
 }  // namespace sluice::cli

@@ -64,6 +64,7 @@ Command table(Globals& globals) {
           "instances",
       .options = {{"--store", "URL",
                    "redis://[user:password@]host:port[/db], rediss:// (TLS), redis+unix:///path, "
+                   "redis+sentinel://h1,h2,h3/master, redis+cluster://h1,h2,h3, "
                    "embedded: "
                    "(memory) "
                    "or embedded:/folder; without it $SLUICE_STORE, else redis://127.0.0.1:6379",
@@ -83,7 +84,8 @@ Command table(Globals& globals) {
        .details = "'sluice proxy --help' lists its commands.",
        .action = [] { return exit_ok; },  // words_for_proxy() has seen it before
        .is_a_program = true});
-  for (auto* const make : {demo_command, demo_instance_command, bench_command, doctor_command})
+  for (auto* const make :
+       {demo_command, demo_instance_command, bench_command, doctor_command, explain_command})
     root.commands.push_back(make(globals));
   return root;
 }

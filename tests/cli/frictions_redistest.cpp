@@ -524,6 +524,7 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
       {"demo", "demo --buyers 5 --stock 2"},
       {"bench", "bench --each 1ms --threads 2"},
       {"doctor", "doctor"},
+      {"explain", "explain K"},
       {"help", "help lock"},
       {"completion", "completion bash"}};
   run_on_redis({"number", "M"});

@@ -37,7 +37,7 @@ inline constexpr std::array folders{
     Folder{"proxy", "resp net topology base"},
     Folder{"server", "proxy open engine redis lock number id bloom cache sale store resp net base"},
     // 5
-    Folder{"cli", "public server proxy base"},
+    Folder{"cli", "public server proxy open topology base"},
     Folder{"examples", "public"},
     // Public headers show nothing of src/, nor of a library.
     Folder{"public", ""},
