@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "support/paths.hpp"
 #include "support/process.hpp"
@@ -11,16 +14,29 @@
 namespace sluice::chaos {
 namespace {
 
-TEST(Chaos, NoPromiseIsBrokenInSomeSeconds) {
+/// What it has printed, where it has found something.
+std::string findings_of(const std::vector<std::string>& words) {
   const test::TempDir folder;
   const auto log = folder / "log";
-  test::Process play{
-      {test::built_path("tests/lock/lock_chaos"), std::to_string(test::is_sanitized ? 5 : 8),
-       "--only-safety", "--processes", "4", "--threads", "3"},
-      {.directory = {}, .environment = {}, .output = log}};
-  const int code = play.wait();
+  std::vector<std::string> command{test::built_path("tests/lock/lock_chaos"),
+                                   "--only-safety",
+                                   "--processes",
+                                   "4",
+                                   "--threads",
+                                   "3"};
+  command.insert(command.end(), words.begin(), words.end());
+  test::Process play{command, {.directory = {}, .environment = {}, .output = log}};
+  if (play.wait() == 0) return {};
   std::ifstream file{log};
-  EXPECT_EQ(code, 0) << file.rdbuf();
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+TEST(Chaos, NoPromiseIsBrokenInSomeSeconds) {
+  EXPECT_EQ(findings_of({std::to_string(test::is_sanitized ? 5 : 8)}), "");
+}
+
+TEST(Chaos, NoPromiseIsBrokenInAClusterInSomeSeconds) {
+  EXPECT_EQ(findings_of({std::to_string(test::is_sanitized ? 10 : 40), "--cluster"}), "");
 }
 
 }  // namespace

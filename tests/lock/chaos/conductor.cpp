@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "lock/chaos/names.hpp"
-#include "sluice/open.hpp"
 #include "sluice/permit_semaphore.hpp"
 #include "sluice/semaphore.hpp"
 #include "support/plain_client.hpp"
@@ -47,25 +46,19 @@ std::string end_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-const std::array<Conductor::Deed, 15> Conductor::deeds{{
-    {20, false, "short stops", &Conductor::stop_briefly},
-    {10, false, "stops beyond the lease", &Conductor::stop_beyond_the_lease},
-    {4, false, "stops of several", &Conductor::stop_several},
-    {10, false, "killed workers", &Conductor::kill_worker},
-    {8, false, "cut lines", &Conductor::lose_replies},
-    {6, true, "killed clients", &Conductor::kill_clients},
-    {8, true, "saves", &Conductor::save},
-    {4, true, "stops of the server", &Conductor::stop_server},
-    {3, true, "restarts with all data", &Conductor::restart_server},
-    {5, true, "restarts from an older file", &Conductor::restart_from_snapshot},
-    {6, true, "promotions", &Conductor::promote},
-    {4, true, "times without memory", &Conductor::use_up_memory},
-    {3, true, "FLUSHALL", &Conductor::empty_server},
-    {6, false, "stops of a node", &Conductor::stop_node},
-    {3, false, "restarts of a node with its data", &Conductor::restart_node},
-}};
-
-Conductor::Conductor(ChaosOptions options) : options_(options), dice_(options.seed) {
+Conductor::Conductor(ChaosOptions options)
+    : options_(options),
+      dice_(options.seed),
+      deployment_(options.cluster ? make_cluster(*this) : make_replicated_server(*this)),
+      deeds_{
+          {20, false, "short stops", [this] { stop_briefly(); }},
+          {10, false, "stops beyond the lease", [this] { stop_beyond_the_lease(); }},
+          {4, false, "stops of several", [this] { stop_several(); }},
+          {10, false, "killed workers", [this] { kill_worker(); }},
+          {6, false, "stops of a node", [this] { stop_node(); }},
+          {3, false, "restarts of a node with its data", [this] { restart_node(); }},
+      } {
+  std::ranges::move(deployment_->deeds(), std::back_inserter(deeds_));
   for (int slot = 0; slot < options_.workers; ++slot) workers_.push_back({.slot = slot + 1});
 }
 
@@ -73,13 +66,12 @@ std::uint64_t Conductor::up_to(std::uint64_t most) {
   return std::uniform_int_distribution<std::uint64_t>{0, most}(dice_);
 }
 
-Stamp Conductor::between(std::chrono::milliseconds least, std::chrono::milliseconds most) {
-  return least +
-         std::chrono::milliseconds{up_to(static_cast<std::uint64_t>((most - least).count()))};
-}
-
 void Conductor::later(Stamp delay, std::function<void()> what) {
   agenda_.emplace(stamp() + delay, std::move(what));
+}
+
+std::size_t Conductor::begin(Kind kind, std::string text) {
+  return begin(kind, std::move(text), {});
 }
 
 std::size_t Conductor::begin(Kind kind, std::string text, const std::string& who) {
@@ -93,45 +85,17 @@ void Conductor::end(std::size_t trouble) {
   troubles_[trouble].end_us = wall_us();
 }
 
-Value Conductor::tell(const test::RedisServer& server,
-                      std::initializer_list<std::string_view> words) {
-  return test::PlainClient{server.port()}.command(words);
-}
-
-bool Conductor::is_replicated() {
-  return tell(replica(), {"INFO", "replication"}).as_text().find("master_link_status:up") !=
-         std::string::npos;
-}
-
-void Conductor::follow() {
-  tell(replica(), {"REPLICAOF", "127.0.0.1", std::to_string(master().port())});
-}
-
-void Conductor::set_permits() {
-  const auto store = open(master().url());
-  for (const auto& [name, terms] : agreed_rules().names) {
-    const auto many = static_cast<std::uint32_t>(terms.permits);
-    if (name == "desks") Semaphore{*store, name}.ensure_permits(many).get();
-    if (name == "permits") PermitSemaphore{*store, name}.ensure_permits(many).get();
-  }
-}
-
 void Conductor::set_up() {
-  follow();
-  set_permits();
-  const Stamp patience = stamp() + 20s;
-  while (!is_replicated() && stamp() < patience) std::this_thread::sleep_for(10ms);
-  tell(master(), {"SAVE"});
+  deployment_->set_up();
   for (auto& worker : workers_) start(worker);
 }
 
 void Conductor::start(Worker& worker) {
   worker.who = fmt::format("{}.{}", worker.slot, ++worker.life);
   journals_.emplace_back(worker.who, 0);
-  const auto place = static_cast<std::size_t>(worker.slot) % lines_.size();
   std::vector<std::string> words{"/proc/self/exe",
                                  "--worker",
-                                 lines_[place].url(),
+                                 deployment_->url(static_cast<std::size_t>(worker.slot)),
                                  folder_ / journal_of(worker.who),
                                  std::to_string(dice_()),
                                  std::to_string(options_.threads),
@@ -195,79 +159,7 @@ void Conductor::see_to_workers() {
   }
 }
 
-// --- What is done to the server and the lines.
-
-void Conductor::server_is_well() { server_is_busy_ = false; }
-
-/// `patience`: so many looks, 50 ms apart. Sometimes the next trouble does not wait for it.
-void Conductor::await_replica(int patience) {
-  if (patience == 0 || is_replicated()) return server_is_well();
-  later(50ms, [this, patience] { await_replica(patience - 1); });
-}
-
-void Conductor::stop_server() {
-  master().stop();
-  const auto trouble = begin(Kind::server, "the server is stopped");
-  later(between(50ms, 2500ms), [this, trouble] {
-    master().cont();
-    end(trouble);
-    server_is_well();
-  });
-}
-
-void Conductor::restart_server() {
-  const auto trouble = begin(Kind::server, "the server is restarted with its data");
-  master().restart(true);
-  end(trouble);
-  await_replica(static_cast<int>(up_to(100)));
-}
-
-void Conductor::restart_from_snapshot() {
-  const auto trouble = begin(Kind::snapshot, "the server is killed, its file is older");
-  master().kill();
-  later(between(0ms, 1000ms), [this, trouble] {
-    master().start();
-    set_permits();  // a replica's file may be of the time before there were any
-    end(trouble);
-    await_replica(static_cast<int>(up_to(100)));
-  });
-}
-
-void Conductor::promote() {
-  if (!is_replicated()) return server_is_well();
-  const auto trouble = begin(Kind::promotion, "the replica is promoted");
-  tell(replica(), {"REPLICAOF", "NO", "ONE"});
-  master_ = 1 - master_;
-  const std::size_t first = up_to(1);
-  lines_[first].turn_to(master().port());
-  later(between(0ms, 1500ms), [this, trouble, last = 1 - first] {
-    lines_[last].turn_to(master().port());
-    replica().kill();
-    set_permits();
-    end(trouble);
-    replica().restart(false);
-    follow();
-    await_replica(200);
-  });
-}
-
-void Conductor::use_up_memory() {
-  const auto trouble = begin(Kind::server, "the server has no memory");
-  tell(master(), {"CONFIG", "SET", "maxmemory", "1"});
-  later(between(200ms, 3000ms), [this, trouble] {
-    tell(master(), {"CONFIG", "SET", "maxmemory", "0"});
-    end(trouble);
-    server_is_well();
-  });
-}
-
-void Conductor::empty_server() {
-  const auto trouble = begin(Kind::snapshot, "the server is emptied");
-  tell(master(), {"FLUSHALL"});
-  set_permits();
-  end(trouble);
-  await_replica(20);
-}
+// --- What is done to the servers of the QuorumLock.
 
 void Conductor::stop_node() {
   if (std::exchange(node_is_busy_, true)) return;
@@ -288,48 +180,22 @@ void Conductor::restart_node() {
   end(trouble);
 }
 
-void Conductor::kill_clients() {
-  constexpr std::array<std::string_view, 4> types{"normal", "pubsub", "replica", "normal"};
-  const auto trouble = begin(Kind::server, "connections are killed by the server");
-  tell(master(), {"CLIENT", "KILL", "TYPE", types.at(up_to(3))});
-  end(trouble);
-  await_replica(20);
-}
-
-void Conductor::save() {
-  tell(master(), {"SAVE"});
-  server_is_well();
-}
-
-void Conductor::lose_replies() {
-  test::FaultProxy& line = lines_[up_to(1)];
-  const auto trouble = begin(Kind::server, "replies are lost with their lines");
-  line.on(test::any_reply(), {.fault = test::LineFault::cut,
-                              .bytes = up_to(3),
-                              .skip = up_to(200),
-                              .times = 1 + up_to(3)});
-  later(between(100ms, 1000ms), [this, &line, trouble] {
-    line.forget_rules();
-    end(trouble);
-  });
-}
-
 // --- The play.
 
 void Conductor::play_one() {
   std::uint64_t all = 0;
-  for (const auto& deed : deeds) all += static_cast<std::uint64_t>(deed.weight);
+  for (const auto& deed : deeds_) all += static_cast<std::uint64_t>(deed.weight);
   std::uint64_t lot = up_to(all - 1);
-  for (const auto& deed : deeds) {
+  for (const auto& deed : deeds_) {
     const auto weight = static_cast<std::uint64_t>(deed.weight);
     if (lot >= weight) {
       lot -= weight;
       continue;
     }
     if (!options_.trouble.empty() && options_.trouble != deed.name) return;
-    if (deed.at_server && std::exchange(server_is_busy_, true)) return;
+    if (deed.at_server && std::exchange(servers_are_busy_, true)) return;
     ++played_[deed.name];
-    return (this->*deed.play)();
+    return deed.play();
   }
 }
 
@@ -398,7 +264,7 @@ int Conductor::run() {
   settle();
   end_workers();
   look(true);
-  look_at_server();
+  look_at_servers();
   return report();
 }
 
@@ -428,25 +294,27 @@ void Conductor::end_workers() {
 }
 
 /// What should not be there when all holds have ended.
-std::vector<std::string> Conductor::left_on_server() {
+std::vector<std::string> Conductor::left_on_servers() {
   std::vector<std::string> left;
-  test::PlainClient client{master().port()};
-  const auto keys = client.command({"KEYS", "*"});
   const Rules rules = agreed_rules();
-  for (const auto& key : keys.as_items()) {
-    const std::string name{key.as_text()};
-    const auto terms = rules.names.find(name);
-    const bool is_known = terms != rules.names.end();
-    if (is_known && terms->second.is_lock())
-      left.push_back(name + ", a hold of nobody");
-    else if (!is_known && client.command({"PTTL", name}).as_integer() == -1)
-      left.push_back(name + ", without a TTL");
+  for (const auto port : deployment_->masters()) {
+    test::PlainClient client{port};
+    const auto keys = client.command({"KEYS", "*"});
+    for (const auto& key : keys.as_items()) {
+      const std::string name{key.as_text()};
+      const auto terms = rules.names.find(name);
+      const bool is_known = terms != rules.names.end();
+      if (is_known && terms->second.is_lock())
+        left.push_back(name + ", a hold of nobody");
+      else if (!is_known && client.command({"PTTL", name}) == Value::integer(-1))
+        left.push_back(name + ", without a TTL");
+    }
   }
   return left;
 }
 
-void Conductor::look_at_server() {
-  const auto store = open(master().url());
+void Conductor::look_at_servers() {
+  const auto store = deployment_->open_calmly();
   // Permits of the dead come back with the next call.
   const auto free_permits = [&store] {
     return std::map<std::string, std::int64_t>{
@@ -459,11 +327,12 @@ void Conductor::look_at_server() {
   };
   const Stamp patience = stamp() + lease + 10s;
   auto free = free_permits();
-  while ((!left_on_server().empty() || std::ranges::any_of(free, is_short)) && stamp() < patience) {
+  while ((!left_on_servers().empty() || std::ranges::any_of(free, is_short)) &&
+         stamp() < patience) {
     std::this_thread::sleep_for(50ms);
     free = free_permits();
   }
-  for (const auto& left : left_on_server()) find(left, "is left on the server: " + left);
+  for (const auto& left : left_on_servers()) find(left, "is left on the server: " + left);
   for (const auto& [name, many] : free)
     if (many != static_cast<std::int64_t>(names.at(name).permits))
       find(name, fmt::format("{} of {} permits are free in the end", many, names.at(name).permits));

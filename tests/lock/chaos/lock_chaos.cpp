@@ -27,6 +27,8 @@ int main(int count, char** words) {
                     {"--processes", "N", "How many", into(options.workers, 2, 64)},
                     {"--threads", "N", "Of each", into(options.threads, 1, 64)},
                     {"--trouble", "NAME", "This kind alone", into(options.trouble)},
+                    {"--cluster", "", "Three masters with a replica each, not one server",
+                     into(options.cluster)},
                     {"--careless", "", "Durable locks demand no replica, which has to be found",
                      into(options.careless)},
                     {"--keep", "", "The journals, also where nothing is found", into(options.keep)},

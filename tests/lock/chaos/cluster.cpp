@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "base/hash_slot.hpp"
+#include "lock/chaos/deployment.hpp"
+#include "lock/chaos/names.hpp"
+#include "sluice/error.hpp"
+#include "sluice/open.hpp"
+#include "support/cluster_rig.hpp"
+#include "support/plain_client.hpp"
+#include "topology/cluster_view.hpp"
+
+namespace sluice::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = Trouble::Kind;
+
+class Cluster final : public Deployment {
+ public:
+  explicit Cluster(Stage& stage) : stage_(stage) {}
+
+  void set_up() override { set_permits(*open_calmly()); }
+
+  std::vector<Deed> deeds() override {
+    return {
+        {8, true, "failovers by hand", [this] { fail_over(); }},
+        {5, true, "killed masters", [this] { kill_master(); }},
+        {5, true, "masters that stand still until they are replaced", [this] { stop_master(); }},
+        {8, true, "short stops of a node", [this] { stop_briefly(); }},
+        {8, true, "slots that move", [this] { move_slot(); }},
+        {2, true, "masters that come back empty", [this] { empty_master(); }},
+        {6, true, "killed clients", [this] { kill_clients(); }},
+    };
+  }
+
+  std::string url(std::size_t /*place*/) const override { return rig_.url(); }
+  std::unique_ptr<Store> open_calmly() const override { return open(rig_.url()); }
+
+  std::vector<std::uint16_t> masters() const override {
+    std::vector<std::uint16_t> ports;
+    for (const auto& [port, master] : view())
+      if (!master.slots.empty()) ports.push_back(port);
+    return ports;
+  }
+
+ private:
+  /// What a node that answers says of all; empty: none does.
+  std::map<std::uint16_t, topology::NodeView> view() const {
+    std::map<std::uint16_t, topology::NodeView> nodes;
+    for (std::size_t i = 0; i < rig_.size() && nodes.empty(); ++i) {
+      const auto port = rig_.node(i).port();
+      for (auto& node : view_of(port)) {
+        const bool is_there = node.node.endpoint && node.node.health != topology::Health::failed;
+        if (is_there) nodes.emplace(node.node.endpoint->port, std::move(node));
+      }
+    }
+    return nodes;
+  }
+
+  static std::vector<topology::NodeView> view_of(std::uint16_t port) try {
+    test::PlainClient client{port};
+    client.patience = 200ms;
+    const auto info = client.command({"CLUSTER", "INFO"});
+    if (info.is_error() || info.as_text().find("cluster_state:ok") == std::string::npos) return {};
+    return topology::parse_nodes(client.command({"CLUSTER", "NODES"}), {"127.0.0.1", port});
+  } catch (const std::system_error&) {
+    return {};  // it is killed, or stands still
+  }
+
+  /// All nodes know the same masters, of which each has a replica that follows it.
+  bool is_whole() const {
+    std::optional<std::map<std::uint16_t, std::vector<topology::SlotRange>>> first;
+    for (std::size_t i = 0; i < rig_.size(); ++i) {
+      std::map<std::uint16_t, std::vector<topology::SlotRange>> masters;
+      std::map<std::string, int> replicas;
+      for (const auto& node : view_of(rig_.node(i).port())) {
+        if (!node.node.endpoint || node.node.health != topology::Health::online) return false;
+        if (node.node.role == topology::Role::master)
+          masters[node.node.endpoint->port] = node.slots;
+        else
+          ++replicas[node.node.master];
+      }
+      if (masters.empty() || replicas.size() != masters.size() || (first && *first != masters))
+        return false;
+      first = std::move(masters);
+      const auto replication = tell(rig_.node(i).port(), {"INFO", "replication"}).as_text();
+      if (replication.find("master_link_status:down") != std::string::npos) return false;
+    }
+    return true;
+  }
+
+  /// Ends the trouble when the cluster is whole again, and lets the next come.
+  void heal(std::size_t trouble, Stamp since = stamp()) {
+    constexpr Stamp patience = 60s;
+    const bool is_late = stamp() > since + 5s;
+    if (!is_whole() && stamp() < since + patience) {
+      if (is_late && !moved_.empty()) end_move();
+      return stage_.later(100ms, [this, trouble, since] { heal(trouble, since); });
+    }
+    restore_permits(trouble, since + patience);
+  }
+
+  void restore_permits(std::size_t trouble, Stamp until) try {
+    set_permits(*open_calmly());
+    stage_.end(trouble);
+    stage_.servers_are_well();
+  } catch (const Error&) {
+    if (stamp() >= until) throw;
+    stage_.later(100ms, [this, trouble, until] { restore_permits(trouble, until); });
+  }
+
+  /// One that has slots, or, where `replica`, one that has none. Null: there is none just now.
+  test::RedisServer* any(bool replica) {
+    std::vector<test::RedisServer*> all;
+    const auto nodes = view();
+    for (std::size_t i = 0; i < rig_.size(); ++i) {
+      const auto node = nodes.find(rig_.node(i).port());
+      if (node != nodes.end() && (node->second.node.role == topology::Role::replica) == replica)
+        all.push_back(&rig_.node(i));
+    }
+    return all.empty() ? nullptr : all.at(stage_.up_to(all.size() - 1));
+  }
+
+  void fail_over() {
+    auto* const replica = any(true);
+    if (!replica) return stage_.servers_are_well();
+    const auto trouble = stage_.begin(Kind::server, "a replica takes over, asked by hand");
+    tell(replica->port(), {"CLUSTER", "FAILOVER"});
+    stage_.later(50ms, [this, trouble] { heal(trouble); });
+  }
+
+  void kill_master() {
+    auto* const master = any(false);
+    if (!master) return stage_.servers_are_well();
+    const auto trouble = stage_.begin(Kind::promotion, "a master is killed");
+    master->kill();
+    stage_.later(stage_.between(4000ms, 6000ms), [this, master, trouble] {
+      master->start();
+      heal(trouble);
+    });
+  }
+
+  void stop_master() {
+    auto* const master = any(false);
+    if (!master) return stage_.servers_are_well();
+    const auto trouble = stage_.begin(Kind::promotion, "a master stands still, and is replaced");
+    master->stop();
+    stage_.later(stage_.between(3000ms, 5000ms), [this, master, trouble] {
+      master->cont();
+      heal(trouble);
+    });
+  }
+
+  void stop_briefly() {
+    auto& node = rig_.node(stage_.up_to(rig_.size() - 1));
+    const auto trouble = stage_.begin(Kind::server, "a node stands still");
+    node.stop();
+    stage_.later(stage_.between(20ms, 600ms), [this, &node, trouble] {
+      node.cont();
+      heal(trouble);
+    });
+  }
+
+  /// A master that restarts before it is missed has nothing, and its replica follows it.
+  void empty_master() {
+    auto* const master = any(false);
+    if (!master) return stage_.servers_are_well();
+    const auto trouble = stage_.begin(Kind::snapshot, "a master restarts with nothing");
+    master->kill();
+    master->start();
+    heal(trouble);
+  }
+
+  void kill_clients() {
+    constexpr std::array<std::string_view, 2> types{"normal", "pubsub"};
+    auto& node = rig_.node(stage_.up_to(rig_.size() - 1));
+    const auto trouble = stage_.begin(Kind::server, "connections are killed by a node");
+    tell(node.port(), {"CLIENT", "KILL", "TYPE", types.at(stage_.up_to(1))});
+    heal(trouble);
+  }
+
+  /// That of a lock, key by key, while it is used.
+  void move_slot() {
+    const auto& names = agreed_rules().names;
+    const auto name =
+        std::next(names.begin(), static_cast<std::ptrdiff_t>(stage_.up_to(names.size() - 1)))
+            ->first;
+    const auto slot = hash_slot(name);
+    std::vector<std::uint16_t> others;
+    std::optional<std::uint16_t> from;
+    for (const auto& [port, node] : view()) {
+      const auto has = [&](const auto& range) { return range.first <= slot && slot <= range.last; };
+      if (std::ranges::any_of(node.slots, has))
+        from = port;
+      else if (!node.slots.empty())
+        others.push_back(port);
+    }
+    if (!from || others.empty()) return stage_.servers_are_well();
+    const auto to = others.at(stage_.up_to(others.size() - 1));
+    const auto trouble = stage_.begin(Kind::server, "the slot of " + name + " moves");
+    const auto number = std::to_string(slot);
+    const auto id_from = tell(*from, {"CLUSTER", "MYID"}).as_text();
+    const auto id_to = tell(to, {"CLUSTER", "MYID"}).as_text();
+    tell(to, {"CLUSTER", "SETSLOT", number, "IMPORTING", id_from});
+    tell(*from, {"CLUSTER", "SETSLOT", number, "MIGRATING", id_to});
+    moved_ = number;
+    stage_.later(stage_.between(0ms, 800ms), [this, trouble, number, from = *from, to] {
+      move_keys(trouble, number, from, to);
+    });
+  }
+
+  void move_keys(std::size_t trouble, const std::string& slot, std::uint16_t from,
+                 std::uint16_t to) {
+    const auto keys = tell(from, {"CLUSTER", "GETKEYSINSLOT", slot, "1"});
+    if (keys.is_error()) return heal(trouble);  // it is no master any more
+    if (keys.as_items().empty()) {
+      const auto id_to = tell(to, {"CLUSTER", "MYID"}).as_text();
+      tell(to, {"CLUSTER", "SETSLOT", slot, "NODE", id_to});
+      tell(from, {"CLUSTER", "SETSLOT", slot, "NODE", id_to});
+      return heal(trouble);
+    }
+    const auto migrated = tell(from, {"MIGRATE", "127.0.0.1", std::to_string(to),
+                                      keys.as_items().front().as_text(), "0", "5000", "REPLACE"});
+    if (migrated.is_error()) return heal(trouble);
+    stage_.later(stage_.between(0ms, 100ms),
+                 [this, trouble, slot, from, to] { move_keys(trouble, slot, from, to); });
+  }
+
+  /// A move whose source was replaced in the middle leaves a node that waits for the slot for ever.
+  void end_move() {
+    for (std::size_t i = 0; i < rig_.size(); ++i)
+      tell(rig_.node(i).port(), {"CLUSTER", "SETSLOT", moved_, "STABLE"});
+  }
+
+  Stage& stage_;
+  mutable test::ClusterRig rig_;
+  std::string moved_;  // the last slot that was
+};
+
+}  // namespace
+
+std::unique_ptr<Deployment> make_cluster(Stage& stage) { return std::make_unique<Cluster>(stage); }
+
+}  // namespace sluice::chaos
