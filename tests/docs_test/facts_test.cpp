@@ -150,6 +150,9 @@ TEST(DocsFacts, SettingsOfUrlsAreThoseThatOpenKnows) {
   auto with_tls = settings_in_page("redis");
   with_tls.merge(settings_in_page("rediss"));
   EXPECT_EQ(with_tls, settings_of("rediss://127.0.0.1:1"));
+  auto with_sentinels = settings_in_page("redis");
+  with_sentinels.merge(settings_in_page("redis+sentinel"));
+  EXPECT_EQ(with_sentinels, settings_of("redis+sentinel://127.0.0.1:1/m"));
 }
 
 // --- commands ---
