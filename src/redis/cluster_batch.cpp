@@ -16,7 +16,7 @@ namespace sluice::redis {
 namespace {
 
 /// One item on its way.
-struct Traveller {
+struct RoutedItem {
   std::size_t item;
   Way way;
   int repeats = 0;
@@ -27,20 +27,20 @@ struct Traveller {
 struct Part {
   NodePtr node;
   Request request{Request::Kind::batch};
-  Batch batch{};                                                 // the same, for a DurableLine
-  std::vector<std::pair<Traveller*, std::size_t>> travellers{};  // and which reply is its own
+  Batch batch{};                                              // the same, for a DurableLine
+  std::vector<std::pair<RoutedItem*, std::size_t>> routed{};  // and which reply is its own
   std::vector<Value> replies{};
   std::optional<Operation> operation{};
   std::exception_ptr failure{};
 };
 
-void add(Part& part, Traveller& traveller, const Batch::Item& item) {
+void add(Part& part, RoutedItem& routed_item, const Batch::Item& item) {
   static constexpr std::string_view asking[] = {"ASKING"};
-  if (traveller.way.next().asks) {
+  if (routed_item.way.next().asks) {
     part.request.add(asking);
     part.batch.add(Words{asking});
   }
-  part.travellers.emplace_back(&traveller, part.request.commands());
+  part.routed.emplace_back(&routed_item, part.request.commands());
   add_item(part.request, item);
   part.batch.add(item);
 }
@@ -52,7 +52,7 @@ void submit(Part& part, bool is_first, SteadyTime deadline, const CallOptions& o
   Link& link = part.node->client->link();
   part.replies.resize(part.request.commands());
   part.operation.emplace(part.request, part.replies, deadline, options, &link,
-                         part.travellers.front().first->way.slot());
+                         part.routed.front().first->way.slot());
   link.submit(*part.operation);
 }
 
@@ -63,16 +63,16 @@ std::string text_of(const Error& error) {
 
 class Round {
  public:
-  Round(const Batch& batch, std::list<Traveller>& travellers, std::vector<Value>& replies)
-      : batch_(batch), travellers_(travellers), replies_(replies) {}
+  Round(const Batch& batch, std::list<RoutedItem>& routed, std::vector<Value>& replies)
+      : batch_(batch), routed_(routed), replies_(replies) {}
 
   std::list<Part>& parts() noexcept { return parts_; }
 
   void gather() {
-    for (auto& traveller : travellers_) {
-      const auto& node = traveller.way.next().node;
+    for (auto& routed_item : routed_) {
+      const auto& node = routed_item.way.next().node;
       if (!node) {
-        traveller.way.found_nobody();
+        routed_item.way.found_nobody();
         continue;
       }
       auto part = std::ranges::find(parts_, node, &Part::node);
@@ -80,40 +80,40 @@ class Round {
         parts_.emplace_back().node = node;
         part = std::prev(parts_.end());
       }
-      add(*part, traveller, batch_.items()[traveller.item]);
+      add(*part, routed_item, batch_.items()[routed_item.item]);
     }
   }
 
   /// Those that have arrived leave the list.
   void take(Part& part) {
     const auto now = system_clock().steady();
-    for (auto& [traveller, place] : part.travellers) {
+    for (auto& [routed_item, place] : part.routed) {
       if (part.operation) {
-        traveller->was_sent |= part.operation->was_sent;
+        routed_item->was_sent |= part.operation->was_sent;
         if (part.operation->returned) {
-          traveller->way.returned(now);
+          routed_item->way.returned(now);
           continue;
         }
       }
       if (part.failure) {
-        arrive(*traveller, failed(part.failure));
+        arrive(*routed_item, failed(part.failure));
         continue;
       }
       Value& reply = part.replies[place];
-      const auto& item = batch_.items()[traveller->item];
+      const auto& item = batch_.items()[routed_item->item];
       if (reply.is_error() && is_refusal(reply.as_text())) {
-        traveller->way.refused(*part.node, reply.as_text());
+        routed_item->way.refused(*part.node, reply.as_text());
         continue;
       }
-      const bool again =
-          item.script && is_forgotten_script(reply) && ++traveller->repeats <= most_script_repeats;
-      if (!again) arrive(*traveller, std::move(reply));
+      const bool again = item.script && is_forgotten_script(reply) &&
+                         ++routed_item->repeats <= most_script_repeats;
+      if (!again) arrive(*routed_item, std::move(reply));
     }
   }
 
-  void arrive(Traveller& traveller, Value reply) {
-    replies_[traveller.item] = std::move(reply);
-    std::erase_if(travellers_, [&](const Traveller& one) { return &one == &traveller; });
+  void arrive(RoutedItem& routed_item, Value reply) {
+    replies_[routed_item.item] = std::move(reply);
+    std::erase_if(routed_, [&](const RoutedItem& one) { return &one == &routed_item; });
   }
 
  private:
@@ -126,7 +126,7 @@ class Round {
   }
 
   const Batch& batch_;
-  std::list<Traveller>& travellers_;
+  std::list<RoutedItem>& routed_;
   std::vector<Value>& replies_;
   std::list<Part> parts_;
 };
@@ -143,13 +143,13 @@ void add_copies(std::optional<std::int64_t>& copies, const Value& reply) {
   copies = std::min(copies.value_or(reply.as_integer()), reply.as_integer());
 }
 
-Task<void> pass_fences(Cluster& cluster, const std::list<Traveller>& travellers) {
+Task<void> pass_fences(Cluster& cluster, const std::list<RoutedItem>& routed) {
   std::vector<NodePtr> passed;
-  for (const auto& traveller : travellers) {
-    const Course course = traveller.way.next();
+  for (const auto& routed_item : routed) {
+    const Course course = routed_item.way.next();
     if (!course.before || std::ranges::find(passed, course.before) != passed.end()) continue;
     passed.push_back(course.before);
-    co_await pass_fence(cluster, course, traveller.way.slot(), system_clock().steady());
+    co_await pass_fence(cluster, course, routed_item.way.slot(), system_clock().steady());
   }
 }
 
@@ -190,27 +190,27 @@ struct Tally {
 };
 
 /// Waits for what was refused. What has no time for another round arrives.
-Task<void> pause(Cluster& cluster, Round& round, std::list<Traveller>& travellers,
-                 const Batch& batch, SteadyTime deadline, Tally& tally) {
+Task<void> pause(Cluster& cluster, Round& round, std::list<RoutedItem>& routed, const Batch& batch,
+                 SteadyTime deadline, Tally& tally) {
   const auto waiting =
-      std::ranges::find_if(travellers, [](const auto& one) { return one.way.must_pause(); });
-  if (waiting == travellers.end()) co_return;
+      std::ranges::find_if(routed, [](const auto& one) { return one.way.must_pause(); });
+  if (waiting == routed.end()) co_return;
   const auto until = Clock::add(system_clock().steady(), waiting->way.pause());
   if (until < deadline) co_await sleep_until(system_clock(), until);
   if (cluster.is_closed()) throw closed(cluster, waiting->was_sent);
   const auto now = system_clock().steady();
-  for (auto one = travellers.begin(); one != travellers.end();) {
-    Traveller& traveller = *one++;
-    if (!traveller.way.must_pause()) continue;
+  for (auto one = routed.begin(); one != routed.end();) {
+    RoutedItem& routed_item = *one++;
+    if (!routed_item.way.must_pause()) continue;
     if (until < deadline) {
-      traveller.way.paused(now);
+      routed_item.way.paused(now);
       continue;
     }
-    const Error late =
-        overdue(cluster, traveller.way, name_of(batch.items()[traveller.item]), traveller.was_sent);
+    const Error late = overdue(cluster, routed_item.way, name_of(batch.items()[routed_item.item]),
+                               routed_item.was_sent);
     tally.failure = std::make_exception_ptr(late);
     ++tally.failed;
-    round.arrive(traveller, Value::error(text_of(late)));
+    round.arrive(routed_item, Value::error(text_of(late)));
   }
 }
 
@@ -222,26 +222,26 @@ Task<std::vector<Value>> call_batch(ClusterPtr cluster, Batch batch, std::vector
   const auto deadline =
       deadline_of(cluster->options(), options, wait ? wait->within : std::chrono::milliseconds{0});
   std::vector<Value> replies(batch.size());
-  std::list<Traveller> travellers;
+  std::list<RoutedItem> routed;
   for (std::size_t i = 0; i < slots.size(); ++i)
-    travellers.push_back({.item = i, .way = Way{*cluster, slots[i], begin}});
+    routed.push_back({.item = i, .way = Way{*cluster, slots[i], begin}});
   Tally tally;
-  while (!travellers.empty()) {
-    co_await pass_fences(*cluster, travellers);
-    Round round{batch, travellers, replies};
+  while (!routed.empty()) {
+    co_await pass_fences(*cluster, routed);
+    Round round{batch, routed, replies};
     round.gather();
     co_await exchange(round, wait, batch.items().back(), deadline, options);
     for (auto& part : round.parts()) {
       if (part.failure) {
         tally.failure = part.failure;
-        tally.failed += part.travellers.size();
+        tally.failed += part.routed.size();
         cluster->doubt();
       } else if (wait) {
         add_copies(tally.copies, part.replies.back());
       }
       round.take(part);
     }
-    co_await pause(*cluster, round, travellers, batch, deadline, tally);
+    co_await pause(*cluster, round, routed, batch, deadline, tally);
   }
   if (tally.failed == slots.size() && tally.failure) std::rethrow_exception(tally.failure);
   if (wait) replies.back() = Value::integer(tally.copies.value_or(0));

@@ -338,7 +338,8 @@ constexpr Trouble troubles[] = {
      .add = add_strangers,
      .primitives = with_strangers},
     {.name = "cluster",
-     .about = "slots of a cluster move, a replica that lags takes over, processes die",
+     .about = "slots of a cluster move, and nobody is heard at their new node for a while; "
+              "processes die",
      .add = add_cluster,
      .primitives = beside_strangers},
     {.name = "refusals",
