@@ -24,6 +24,23 @@ constexpr auto look_after = 500ms;
 
 // The coroutines below hold the Cluster themselves: the Store may be gone before they end.
 
+/// A request on its way to one node, behind an ASKING where it is there for this once.
+struct Attempt {
+  Attempt(const Request& request, const Course& course, SteadyTime deadline,
+          const CallOptions& options, Link& link, int slot)
+      : asking(course.asks ? std::optional{request.asking()} : std::nullopt),
+        operation(asking ? *asking : request, std::span{replies}.first(asking ? 2 : 1), deadline,
+                  options, &link, slot) {}
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  Value& reply() noexcept { return replies[asking ? 1 : 0]; }
+
+  const std::optional<Request> asking;
+  std::array<Value, 2> replies;
+  Operation operation;
+};
+
 Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions options) {
   const auto deadline = deadline_of(cluster->options(), options);
   Way way{*cluster, slot, system_clock().steady()};
@@ -38,16 +55,8 @@ Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions opti
     if (course.before) co_await pass_fence(*cluster, course, slot, system_clock().steady());
     const NodePtr& node = course.node;
     Link& link = node->client->link();
-    std::optional<Request> asking;
-    if (course.asks) asking = request.asking();
-    std::array<Value, 2> replies;
-    const std::size_t own = course.asks ? 1 : 0;
-    Operation operation{asking ? *asking : request,
-                        std::span{replies}.first(own + 1),
-                        deadline,
-                        options,
-                        &link,
-                        slot};
+    Attempt attempt{request, course, deadline, options, link, slot};
+    Operation& operation = attempt.operation;
     link.submit(operation);
     if (course.version != cluster->version() && slot != Operation::no_slot)
       cluster->sent_late(static_cast<std::uint16_t>(slot), node);
@@ -62,7 +71,7 @@ Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions opti
       if (!cluster->is_closed()) cluster->doubt();
       std::rethrow_exception(operation.failure);
     }
-    Value& reply = replies[own];
+    Value& reply = attempt.reply();
     if (!reply.is_error()) co_return std::move(reply);
     // A forgotten script was not executed; the next time it travels with its text.
     if (request.has_script() && is_forgotten_script(reply) && repeat++ < most_script_repeats)
@@ -91,16 +100,8 @@ Task<Value> call_blocking(ClusterPtr cluster, int slot, Request request, millise
     std::optional<Error> refusal;
     {
       Loan loan{course.node->client, co_await borrowing};
-      std::optional<Request> asking;
-      if (course.asks) asking = request.asking();
-      std::array<Value, 2> replies;
-      const std::size_t own = course.asks ? 1 : 0;
-      Operation operation{asking ? *asking : request,
-                          std::span{replies}.first(own + 1),
-                          deadline,
-                          options,
-                          &loan.link(),
-                          slot};
+      Attempt attempt{request, course, deadline, options, loan.link(), slot};
+      Operation& operation = attempt.operation;
       loan.link().submit(operation);
       co_await operation.done;
       was_sent |= operation.was_sent;
@@ -108,7 +109,7 @@ Task<Value> call_blocking(ClusterPtr cluster, int slot, Request request, millise
         if (!cluster->is_closed()) cluster->doubt();
         std::rethrow_exception(operation.failure);
       }
-      Value& reply = replies[own];
+      Value& reply = attempt.reply();
       if (operation.returned) {
         way.returned(system_clock().steady());
       } else if (reply.is_error() && is_refusal(reply.as_text())) {

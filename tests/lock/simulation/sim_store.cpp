@@ -327,12 +327,18 @@ void SimStore::lose_slots() {
   });
 }
 
-/// At the new owner of the slots. What was published meanwhile is lost.
-void SimStore::subscribe_again() {
-  if (!ready_) return;  // connect() does
+/// Those that a new connection has to subscribe.
+std::vector<std::string> SimStore::confirmed_channels() const {
   std::vector<std::string> channels;
   for (const auto& [name, channel] : channels_)
     if (channel.confirmed) channels.push_back(name);
+  return channels;
+}
+
+/// At the new owner of the slots. What was published meanwhile is lost.
+void SimStore::subscribe_again() {
+  if (!ready_) return;  // connect() does
+  const std::vector<std::string> channels = confirmed_channels();
   connection_->send([this, connection = connection_, channels] {
     for (const auto& channel : channels) subscribe_at(connection, channel);
     connection->say([this, connection, channels] {
@@ -375,9 +381,7 @@ void SimStore::connect() {
   if (!server_.is_up()) return connect_later();
   connection_ =
       std::make_shared<SimConnection>(world_, server_, journal_, mutation_, terms_, dice_.split());
-  std::vector<std::string> channels;
-  for (const auto& [name, channel] : channels_)
-    if (channel.confirmed) channels.push_back(name);
+  const std::vector<std::string> channels = confirmed_channels();
   connection_->send([this, connection = connection_, channels] {
     for (const auto& channel : channels) subscribe_at(connection, channel);
     connection->say([this, connection, channels] {

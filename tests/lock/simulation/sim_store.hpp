@@ -86,6 +86,7 @@ class SimStore final : public Store {
   void hear(const SimConnectionPtr& connection, const Message& message);
   void deliver(const Message& message);
   void remove(const std::string& channel, const Handler& handler);
+  std::vector<std::string> confirmed_channels() const;
   void subscribe_again();
 
   void notice(const SimConnectionPtr& connection);
