@@ -27,17 +27,26 @@ function(sluice_folder name)
   sluice_precompile(sluice_${name} ${kind})
 endfunction()
 
-# sluice_test(NAME SOURCES ... LIBS ... [NEEDS program ...] [TOGETHER label=filter ...] [SERIAL] [TIMEOUT s] [COST s])
+# sluice_test(NAME SOURCES ... LIBS ... [THREADS_IN file ...|none] [NEEDS program ...] [TOGETHER label=filter ...]
+#             [SERIAL] [TIMEOUT s] [COST s])
 #   One GoogleTest program; every case becomes a CTest test of its own, "<tree>/<program>:<suite>.<case>".
 #   TOGETHER: cases that match the filter run in one process, as the test "<tree>/<program>:<label>": for those that share what
 #   takes long to start. A failed one is named by GoogleTest's own summary.
+#   THREADS_IN: those of the sources whose cases have more than one thread at a time. ThreadSanitizer's tree is built of these
+#   alone: in the others it would find nothing. `none`: it leaves the program out.
 #   NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. COST: what its longest case takes: the long ones
 #   begin first, so that no core is idle at the end. The target `tests` builds every program.
 function(sluice_test name)
   if(NOT SLUICE_TESTS)  # the benchmarks take tests/support alone
     return()
   endif()
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;COST" "SOURCES;LIBS;NEEDS;TOGETHER" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;COST" "SOURCES;THREADS_IN;LIBS;NEEDS;TOGETHER" ${ARGN})
+  if(DEFINED ARG_THREADS_IN AND SLUICE_SANITIZE STREQUAL thread)
+    if(ARG_THREADS_IN STREQUAL none)
+      return()
+    endif()
+    set(ARG_SOURCES ${ARG_THREADS_IN})
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -67,14 +76,17 @@ function(sluice_test name)
   endforeach()
   list(JOIN grouped : grouped)
   gtest_discover_tests(${name} TEST_PREFIX ${SLUICE_TREE}${name}: DISCOVERY_MODE PRE_TEST
-                       DISCOVERY_TIMEOUT 60 TEST_FILTER "*-${grouped}" PROPERTIES ${properties})
+                       DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES TEST_FILTER "*-${grouped}" PROPERTIES ${properties})
 endfunction()
 
 # sluice_fuzz(NAME SOURCES ... LIBS ... CORPUS folder [DICTIONARY file] [OPTIONS of libFuzzer ...])
-#   A target of libFuzzer: the program NAME_replay_test tries the corpus of the repository once, in every tree, so that what it
+#   A target of libFuzzer: the program NAME_replay_test tries the corpus of the repository once, by one thread, so that what it
 #   has taught stays learned. Where SLUICE_FUZZ is on, the program NAME_fuzz goes on from there for some seconds, as the test
 #   fuzz/NAME_fuzz; what it finds goes to the build tree. Paths are relative to the folder that calls.
 function(sluice_fuzz name)
+  if(SLUICE_SANITIZE STREQUAL thread)
+    return()
+  endif()
   cmake_parse_arguments(ARG "" "CORPUS;DICTIONARY" "SOURCES;LIBS;OPTIONS" ${ARGN})
   set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_CORPUS})
   add_executable(${name}_replay_test ${ARG_SOURCES} $<TARGET_OBJECTS:sluice_replay>)

@@ -1,6 +1,6 @@
 // What a call to a cluster costs beside one to a single server, and what callers see of failovers.
 // Three masters with a replica each, started by this program; medians of rounds.
-//     cluster_bench [rounds]
+//     cluster_bench [rounds] [reads]     reads: of replicas, and no more
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 #include "redis/cluster_store.hpp"
 #include "sluice/error.hpp"
+#include "sluice/metrics.hpp"
 #include "support/cluster_rig.hpp"
 
 namespace sluice {
@@ -24,6 +25,7 @@ using Microseconds = std::chrono::microseconds;
 
 std::unique_ptr<Store> open(test::ClusterRig& rig) {
   redis::ClusterStoreOptions options{.node = {}, .seeds = {}};
+  options.node.replica_max_lag = 1s;
   for (std::size_t i = 0; i < rig.size(); ++i)
     options.seeds.push_back({.host = "127.0.0.1", .port = rig.node(i).port(), .unix_path = {}});
   return redis::open_cluster(std::move(options));
@@ -35,9 +37,9 @@ Number median(std::vector<Number> all) {
   return all[all.size() / 2];
 }
 
-double time_of(Store& store, int calls) {
+double time_of(Store& store, int calls, CallOptions how = {}) {
   const auto begin = Steady::now();
-  for (int i = 0; i < calls; ++i) store.run({"GET", "key"}).get();
+  for (int i = 0; i < calls; ++i) store.run({"GET", "key"}, how).get();
   return std::chrono::duration<double, std::micro>(Steady::now() - begin).count() / calls;
 }
 
@@ -59,6 +61,22 @@ void show_calls(Store& cluster, int rounds) {
   }
   fmt::print("a GET by one thread: {:.1f} us, {:.3f} times one to a single server\n", median(times),
              median(ratios));
+}
+
+void show_reads(Store& cluster, int rounds) {
+  cluster.run({"SET", "key", "value"}).get();
+  std::vector<double> ratios;
+  constexpr int calls = 2'000;
+  const auto before = metrics().redis_replica_reads.load();
+  for (int round = -1; round < rounds * 10; ++round) {
+    const double master = time_of(cluster, calls);
+    const double replica = time_of(cluster, calls, {.read_from = ReadFrom::replica});
+    if (round >= 0) ratios.push_back(replica / master);
+  }
+  const auto served = static_cast<double>(metrics().redis_replica_reads.load() - before);
+  fmt::print("a GET at a replica: {:.3f} times one at the master; {:.1f} % were answered there\n",
+             median(ratios), 100 * served / (calls * (rounds * 10 + 1)));
+  cluster.run({"DEL", "key"}).get();
 }
 
 double calls_a_second(Store& store, const std::string& tag, int threads) {
@@ -231,9 +249,11 @@ void show_kill(test::ClusterRig& rig, Store& store, int rounds) {
       rounds, median(waits), errors, median(after), lost);
 }
 
-int run(int rounds) {
+int run(int rounds, bool reads_alone) {
   test::ClusterRig rig;
   const auto store = open(rig);
+  show_reads(*store, rounds);
+  if (reads_alone) return 0;
   show_calls(*store, rounds);
   std::vector<double> ratios;
   for (int round = 0; round < rounds; ++round) {
@@ -250,4 +270,6 @@ int run(int rounds) {
 }  // namespace
 }  // namespace sluice
 
-int main(int count, char** words) { return sluice::run(count > 1 ? std::atoi(words[1]) : 5); }
+int main(int count, char** words) {
+  return sluice::run(count > 1 ? std::atoi(words[1]) : 5, count > 2);
+}

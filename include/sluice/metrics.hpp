@@ -137,6 +137,7 @@ class Histogram {
   X(redis_commands, "sluice_redis_commands_total", "Commands sent to a server")                   \
   X(redis_writes, "sluice_redis_writes_total", "Write system calls")                              \
   X(redis_reconnects, "sluice_redis_reconnects_total", "Connections made again")                  \
+  X(redis_replica_reads, "sluice_redis_replica_reads_total", "Calls that replicas have answered") \
   X(redis_unknown, "sluice_redis_unknown_total", "Calls that ended with an unknown effect")       \
   X(engine_fsyncs, "sluice_engine_fsyncs_total", "fsync calls of embedded engines")               \
   X(engine_rewrites, "sluice_engine_rewrites_total", "Append-only files rewritten")

@@ -16,8 +16,9 @@
 ///
 /// Settings of a server: ?name=NAME (CLIENT SETNAME), db=N (the database, instead of /db),
 /// timeout=3s (of a command), connect_timeout=3s, spin=50us. With Sentinels, too:
-/// sentinel_user=USER and sentinel_password=PASSWORD of theirs. Over TLS, too: tls_ca=FILE (or a
-/// folder), tls_certificate=FILE and tls_key=FILE of the client, tls_server_name=NAME,
+/// sentinel_user=USER and sentinel_password=PASSWORD of theirs. With Sentinels, and in a cluster:
+/// read_from=replica, for calls that allow it, and replica_max_lag=1s. Over TLS, too: tls_ca=FILE
+/// (or a folder), tls_certificate=FILE and tls_key=FILE of the client, tls_server_name=NAME,
 /// tls_min_version=1.3, tls_expiry_warning=30d, tls_verify=none (the one way to trust a server that
 /// cannot prove its name). Their files are read again when they change. An IPv6 address stands in
 /// brackets; user, password, path and values may be percent-encoded. Times are a number with us,
@@ -32,6 +33,7 @@
 ///     Mutex mutex{*store, "stock:42"};
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +42,8 @@
 #include "sluice/store_pointer.hpp"
 
 namespace sluice {
+
+enum class ReadFrom : std::uint8_t;
 
 /// What a program sets itself rather than its user by the URL; what is set here wins over the URL.
 struct OpenOptions {
@@ -56,6 +60,13 @@ struct OpenOptions {
   /// How long a waiting thread looks for the reply before it sleeps. Default 0; 20 to 50 µs halve
   /// the time of a call to a near server, and cost CPU meanwhile.
   std::optional<std::chrono::microseconds> spin = {};
+  /// With Sentinels, and in a cluster: whether calls that allow it (CallOptions::read_from) are
+  /// served by replicas. Default: by the master. Its values are in sluice/store.hpp.
+  std::optional<ReadFrom> read_from = {};
+  /// How far behind a replica may be that is read from; 100 ms at least. What was acknowledged
+  /// longer ago is seen. More: replicas serve more of the calls, and are asked less often how far
+  /// they are, four times in it, but twice a second at least. Default 1 s.
+  std::optional<std::chrono::milliseconds> replica_max_lag = {};
   /// The clock of an embedded store; null: the machine's. A server has its own.
   Clock* clock = nullptr;
   /// Where the Store runs callbacks: on_lost of a lock, handlers of channels. Default: a thread of

@@ -16,6 +16,7 @@
 ///   at once, and the Store's end does nothing. Open another there.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -42,6 +43,14 @@ struct Script {
 
 using Words = std::span<const std::string_view>;
 
+/// Where a command is executed that only reads.
+enum class ReadFrom : std::uint8_t {
+  master,
+  /// A replica that is no further behind than the Store's `replica_max_lag`, where the Store was
+  /// opened with read_from=replica and has one; else the master.
+  replica,
+};
+
 struct CallOptions {
   /// How long to wait for the reply. 0: the Store's `command_timeout`. More: survives a slow server
   /// longer.
@@ -55,6 +64,15 @@ struct CallOptions {
   /// What the call publishes goes to its subscribers before the reply comes, not after. Costs the
   /// server a PING.
   bool messages_first = false;
+  /// Of a single command that only reads, and of no other: the rest is the master's, with scripts,
+  /// batches and all that a primitive asks. For reads that may be some time old. What a replica
+  /// refuses, or does not answer in a quarter of `timeout` and `replica_max_lag`, is asked of the
+  /// master.
+  ReadFrom read_from = ReadFrom::master;
+  /// A replica that serves it has all that was acknowledged before this time of Store::clock().
+  /// The time of one's last write makes one's own writes seen, that of one's last read keeps what
+  /// is read from going back. Later than `replica_max_lag` says: fewer reads go to replicas.
+  SteadyTime no_older_than = SteadyTime::min();
 };
 
 /// Commands and scripts to be sent together: one round trip, executed in order, not atomically.

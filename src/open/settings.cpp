@@ -9,6 +9,7 @@
 
 #include "base/duration.hpp"
 #include "sluice/log.hpp"
+#include "sluice/store.hpp"
 
 namespace sluice {
 
@@ -46,6 +47,7 @@ constexpr std::string_view tls_settings[] = {
     "tls_ca",          "tls_certificate", "tls_key",           "tls_server_name",
     "tls_min_version", "tls_verify",      "tls_expiry_warning"};
 
+constexpr std::string_view replica_settings[] = {"read_from", "replica_max_lag"};
 constexpr std::string_view sentinel_settings[] = {"sentinel_user", "sentinel_password"};
 
 /// "+sentinel", "+cluster"; empty: one server.
@@ -54,15 +56,32 @@ std::string_view kind_of(const Url& url) {
   return plus == std::string::npos ? std::string_view{} : std::string_view{url.scheme}.substr(plus);
 }
 
+bool knows_replicas(const Url& url) {
+  return kind_of(url) == "+sentinel" || kind_of(url) == "+cluster";
+}
+
+[[noreturn]] void refuse_replicas(const Url& url, std::string_view setting) {
+  refuse(
+      fmt::format("'{}' needs to know which replicas a master has, by whose word {}:// does not "
+                  "know any: open redis+sentinel:// or redis+cluster://",
+                  setting, url.scheme));
+}
+
 void check_settings(const Url& url) {
   std::vector<std::string_view> known{std::begin(server_settings), std::end(server_settings)};
   if (kind_of(url) == "+sentinel")
     known.insert(known.end(), std::begin(sentinel_settings), std::end(sentinel_settings));
+  if (knows_replicas(url))
+    known.insert(known.end(), std::begin(replica_settings), std::end(replica_settings));
   if (is_secure(url)) known.insert(known.end(), std::begin(tls_settings), std::end(tls_settings));
   for (const auto& [name, value] : url.query)
     if (!is_secure(url) && std::ranges::find(tls_settings, name) != std::end(tls_settings))
       refuse(fmt::format("'{}' is for TLS, which {}:// does not speak: write rediss{}://", name,
                          url.scheme, kind_of(url)));
+  for (const auto& [name, value] : url.query)
+    if (std::ranges::find(replica_settings, name) != std::end(replica_settings) &&
+        std::ranges::find(known, name) == known.end())
+      refuse_replicas(url, name);
   refuse_unknown_settings(url, known);
 }
 
@@ -106,6 +125,32 @@ int database_of(std::string_view text) {
   return static_cast<int>(parse_number(text, 1'000'000, "database"));
 }
 
+namespace {
+
+/// Nothing: the master is read from.
+std::optional<milliseconds> replica_max_lag(const Url& url, const OpenOptions& options) {
+  auto from = ReadFrom::master;
+  std::optional<milliseconds> lag;
+  for (const auto& [name, value] : url.query) {
+    if (name == "read_from")
+      from = is_first(name, value, "replica", "master") ? ReadFrom::replica : ReadFrom::master;
+    if (name == "replica_max_lag") lag = positive_ms(value, name);
+  }
+  from = options.read_from.value_or(from);
+  if (options.replica_max_lag) lag = options.replica_max_lag;
+  if (!knows_replicas(url) && (options.read_from || options.replica_max_lag))
+    refuse_replicas(url, options.read_from ? "read_from" : "replica_max_lag");
+  if (from == ReadFrom::master) {
+    if (lag) refuse("replica_max_lag has no use without read_from=replica: give both, or none");
+    return std::nullopt;
+  }
+  if (lag && *lag < milliseconds{100})
+    refuse("replica_max_lag is 100ms at least: less is not known of a replica; read the master");
+  return lag.value_or(milliseconds{1000});
+}
+
+}  // namespace
+
 redis::RedisOptions server_options(const Url& url, const OpenOptions& options) {
   check_settings(url);
   redis::RedisOptions server;
@@ -125,6 +170,7 @@ redis::RedisOptions server_options(const Url& url, const OpenOptions& options) {
   server.open_timeout = options.open_timeout.value_or(server.open_timeout);
   server.spin = options.spin.value_or(server.spin);
   server.executor = options.executor;
+  server.replica_max_lag = replica_max_lag(url, options);
   return server;
 }
 

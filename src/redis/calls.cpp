@@ -21,13 +21,20 @@ SteadyTime deadline_of(const RedisOptions& server, const CallOptions& options,
   return Clock::add(Clock::add(system_clock().steady(), timeout), blocks_for);
 }
 
-Task<bool> exchange(Link& link, const Request& request, std::span<Value> replies,
-                    SteadyTime deadline, CallOptions options) {
-  Operation operation{request, replies, deadline, options, &link};
+CallOptions rest_of(const RedisOptions& server, CallOptions options, SteadyTime begun) {
+  const auto timeout = options.timeout.count() > 0 ? options.timeout : server.command_timeout;
+  const auto spent = std::chrono::floor<milliseconds>(system_clock().steady() - begun);
+  options.timeout = std::max(timeout - spent, milliseconds{1});
+  return options;
+}
+
+Task<Outcome> exchange(Link& link, const Request& request, std::span<Value> replies,
+                       SteadyTime deadline, CallOptions options, int slot) {
+  Operation operation{request, replies, deadline, options, &link, slot};
   link.submit(operation);
   co_await operation.done;
   if (operation.failure) std::rethrow_exception(operation.failure);
-  co_return operation.was_sent;
+  co_return Outcome{.was_sent = operation.was_sent, .returned = operation.returned};
 }
 
 Value checked(const Request& request, Value reply, bool was_sent) {
@@ -65,10 +72,12 @@ void add_item(Request& request, const Batch::Item& item, bool is_wait) {
   }
 }
 
-Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request,
-                                        SteadyTime deadline, CallOptions options) {
-  std::vector<Value> replies(batch.size());
-  co_await exchange(link, request, replies, deadline, options);
+Task<DurableLine::Answer> exchange_batch(Link& link, Batch batch, Request request,
+                                         SteadyTime deadline, CallOptions options, int slot) {
+  DurableLine::Answer answer{.replies = std::vector<Value>(batch.size()), .outcome = {}};
+  auto& replies = answer.replies;
+  answer.outcome = co_await exchange(link, request, replies, deadline, options, slot);
+  if (answer.outcome.returned) co_return answer;
   // Only when another client flushes the scripts in the middle of the batch.
   for (int repeat = 0; repeat < most_script_repeats; ++repeat) {
     std::vector<std::size_t> forgotten;
@@ -86,12 +95,12 @@ Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request
     for (std::size_t i = 0; i < forgotten.size(); ++i)
       replies[forgotten[i]] = std::move(answers[i]);
   }
-  co_return replies;
+  co_return answer;
 }
 
-Task<std::vector<Value>> call_durably(std::shared_ptr<Client> client, DurableLine::Wait wait,
-                                      Batch batch, CallOptions options) {
-  DurableLine::Call call{std::move(batch), options};
+Task<DurableLine::Answer> call_durably(std::shared_ptr<Client> client, DurableLine::Wait wait,
+                                       Batch batch, CallOptions options, int slot) {
+  DurableLine::Call call{std::move(batch), options, slot};
   const auto line = client->durable_line(wait);
   auto running = line->run(std::move(call));
   co_return co_await running;
@@ -143,7 +152,7 @@ DurableLine::DurableLine(Client& client, const Wait& wait, std::shared_ptr<Link>
       calls_(link_.get(), most_at_once,
              [this](std::vector<Call> calls) { return send(std::move(calls)); }) {}
 
-Task<DurableLine::Replies> DurableLine::send(std::vector<Call> calls) {
+Task<std::vector<DurableLine::Answer>> DurableLine::send(std::vector<Call> calls) {
   Batch all;
   Request request{Request::Kind::batch};
   CallOptions options{.repeatable = true};
@@ -156,17 +165,19 @@ Task<DurableLine::Replies> DurableLine::send(std::vector<Call> calls) {
   all.add(calls.front().batch.items().back());
   add_item(request, all.items().back(), true);
   const auto deadline = deadline_of(client_.options(), options, wait_.within);
-  auto exchanged = exchange_batch(*link_, std::move(all), std::move(request), deadline, options);
-  std::vector<Value> answers = co_await exchanged;
-  Replies replies;
-  auto next = answers.begin();
+  auto exchanged = exchange_batch(*link_, std::move(all), std::move(request), deadline, options,
+                                  calls.front().slot);
+  Answer answer = co_await exchanged;
+  std::vector<Answer> answers;
+  auto next = answer.replies.begin();
   for (const Call& call : calls) {
     const auto end = next + static_cast<std::ptrdiff_t>(call.batch.size() - 1);
-    replies.emplace_back(std::move_iterator{next}, std::move_iterator{end});
-    replies.back().push_back(answers.back());
+    auto& replies = answers.emplace_back(Answer{.replies = {}, .outcome = answer.outcome}).replies;
+    replies.assign(std::move_iterator{next}, std::move_iterator{end});
+    replies.push_back(answer.replies.back());
     next = end;
   }
-  co_return replies;
+  co_return answers;
 }
 
 }  // namespace sluice::redis

@@ -23,9 +23,12 @@ bool is_forgotten_script(const Value& reply);
 SteadyTime deadline_of(const RedisOptions& server, const CallOptions& options,
                        std::chrono::milliseconds blocks_for = {});
 
-/// True: it was sent on an earlier connection, too, and may have taken effect there.
-Task<bool> exchange(Link& link, const Request& request, std::span<Value> replies,
-                    SteadyTime deadline, CallOptions options);
+/// The same for another attempt of a call that has begun then: with the time that is left, 1 ms at
+/// least.
+CallOptions rest_of(const RedisOptions& server, CallOptions options, SteadyTime begun);
+
+Task<Outcome> exchange(Link& link, const Request& request, std::span<Value> replies,
+                       SteadyTime deadline, CallOptions options, int slot = Operation::no_slot);
 
 /// `was_sent`: before, without a reply. That the server refuses it now says nothing about then.
 Value checked(const Request& request, Value reply, bool was_sent);
@@ -36,10 +39,13 @@ std::optional<DurableLine::Wait> replica_wait_of(const Batch& batch);
 /// `is_wait`: it is the WAIT at the end of its batch.
 void add_item(Request& request, const Batch::Item& item, bool is_wait = false);
 
-Task<std::vector<Value>> exchange_batch(Link& link, Batch batch, Request request,
-                                        SteadyTime deadline, CallOptions options);
-Task<std::vector<Value>> call_durably(std::shared_ptr<Client> client, DurableLine::Wait wait,
-                                      Batch batch, CallOptions options);
+Task<DurableLine::Answer> exchange_batch(Link& link, Batch batch, Request request,
+                                         SteadyTime deadline, CallOptions options,
+                                         int slot = Operation::no_slot);
+/// `slot`: of an item, where the server is a node of a cluster.
+Task<DurableLine::Answer> call_durably(std::shared_ptr<Client> client, DurableLine::Wait wait,
+                                       Batch batch, CallOptions options,
+                                       int slot = Operation::no_slot);
 
 /// Asks the server as long as the Client's trackers have a question.
 Task<void> ask_for_changes(std::shared_ptr<Client> client);

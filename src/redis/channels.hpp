@@ -52,11 +52,15 @@ class Hearer {
   virtual void tell_reconnected() = 0;
 
   // What the nodes of a cluster tell.
+  /// Why this node is not to be used; empty: it is. Called with the lock of the Link.
+  virtual std::string refuse_node(const std::string& /*id*/) const { return {}; }
   /// The server has ended the subscription, asked or not: the channel's slot is another node's.
   virtual void ended(Kind /*kind*/, const std::string& /*channel*/) {}
   /// A connection was lost, or could not be made. Of the shared one if not `is_listener`.
   virtual void lost(bool /*is_listener*/) {}
   virtual void connected(bool /*is_listener*/) {}
+  /// A call for a key in this slot waits for a connection: a new one, or the first of a lost one.
+  virtual void waits(int /*slot*/) {}
 };
 
 /// Threads: any. Handlers are called without a lock of this class, by the thread that reads.

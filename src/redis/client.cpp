@@ -83,6 +83,12 @@ std::vector<std::shared_ptr<Link>> Client::links() {
   return links;
 }
 
+bool Client::awaits_copies() {
+  const std::lock_guard lock{mutex_};
+  return std::ranges::any_of(durable_lines_,
+                             [](const auto& one) { return !one.second->link()->is_free(); });
+}
+
 void Client::abandon() {
   {
     const std::lock_guard lock{mutex_};

@@ -53,6 +53,8 @@ class Client : public std::enable_shared_from_this<Client> {
   /// The same at once, when nothing is under way.
   void abandon();
 
+  /// A batch that ends with WAIT is under way, which may rightly take long.
+  bool awaits_copies();
   /// All connections, in no order.
   std::vector<std::shared_ptr<Link>> links();
 

@@ -39,6 +39,12 @@ std::string describe(const ClusterStoreOptions& options) {
   return fmt::format("{}+cluster://{}", options.node.tls ? "rediss" : "redis", seeds);
 }
 
+std::string NodeHearer::refuse_node(const std::string& id) const {
+  const auto cluster = cluster_.lock();
+  if (!cluster || !cluster->is_foreign(endpoint_, id)) return {};
+  return fmt::format("a node of another cluster is there now, {}", id);
+}
+
 void NodeHearer::confirm(Kind kind, const std::string& channel) {
   if (const auto cluster = cluster_.lock()) cluster->channels().confirm(endpoint_, kind, channel);
 }
@@ -69,6 +75,12 @@ void NodeHearer::lost(bool is_listener) {
 void NodeHearer::connected(bool is_listener) {
   const auto cluster = cluster_.lock();
   if (cluster && !is_listener) cluster->node_connected(endpoint_);
+}
+
+/// The slot may have got another master since the call was sent this way.
+void NodeHearer::waits(int slot) {
+  const auto cluster = cluster_.lock();
+  if (cluster && cluster->is_elsewhere(slot, *this)) cluster->look();
 }
 
 Cluster::Cluster(ClusterStoreOptions options)
@@ -114,6 +126,8 @@ void Cluster::close() {
     closed_.store(true, std::memory_order_release);
     nodes.swap(nodes_);
   }
+  for (const auto& [endpoint, node] : nodes)
+    if (node->replicas) node->replicas->close();
   for (const auto& [endpoint, node] : nodes) node->client->leave();
   reactor_->remove(*this);
   reactor_->stop();
@@ -124,6 +138,8 @@ void Cluster::look() noexcept {
   looks_.store(true, std::memory_order_release);
   reactor_->wake();
 }
+
+void Cluster::look_soon() { reactor_->wake_before(Clock::add(system_clock().steady(), silence)); }
 
 // What calls read.
 
@@ -165,10 +181,23 @@ NodePtr Cluster::any_master() {
   return all.empty() ? nullptr : all.front();
 }
 
-bool Cluster::is_elsewhere(int slot, const Node& node) {
+bool Cluster::is_elsewhere(int slot, const NodeHearer& node) {
   const std::lock_guard lock{courses_mutex_};
   const auto owner = owners_[static_cast<std::size_t>(slot)];
-  return owner != nobody && places_[owner].get() != &node;
+  return owner != nobody && places_[owner]->hearer.get() != &node;
+}
+
+NodePtr Cluster::owner(std::size_t slot) {
+  const std::lock_guard lock{courses_mutex_};
+  return owners_[slot] == nobody ? nullptr : places_[owners_[slot]];
+}
+
+Cluster::Slots Cluster::slots_of(const NodePtr& node) {
+  const std::lock_guard lock{courses_mutex_};
+  Slots slots;
+  for (std::size_t slot = 0; slot < owners_.size(); ++slot)
+    slots[slot] = owners_[slot] != nobody && (!node || places_[owners_[slot]] == node);
+  return slots;
 }
 
 NodePtr Cluster::node_at(const topology::Endpoint& endpoint) {
@@ -180,20 +209,61 @@ NodePtr Cluster::node_at(const topology::Endpoint& endpoint) {
   return node_here(endpoint, system_clock().steady());
 }
 
+RedisOptions Cluster::options_to(const topology::Endpoint& endpoint) const {
+  RedisOptions options = options_.node;
+  options.kind = ServerKind::cluster_node;
+  options.endpoint = {.host = endpoint.host, .port = endpoint.port, .unix_path = {}};
+  options.database = 0;
+  const auto* const known = refresher_.map()->find(endpoint);
+  if (known && !known->hostname.empty() && net::is_numeric(endpoint.host))
+    options.verified_as = known->hostname;
+  return options;
+}
+
+std::shared_ptr<Replicas> Cluster::replicas_of(const NodePtr& node) {
+  const std::lock_guard lock{mutex_};
+  const auto known = nodes_.find(node->endpoint);
+  if (is_closed() || known == nodes_.end() || known->second != node) return nullptr;  // it was left
+  if (node->replicas) {
+    doubt_replicas_of(*node);
+    return node->replicas;
+  }
+  node->replicas = std::make_shared<Replicas>(
+      node->client, [weak = weak_from_this()](const topology::Endpoint& replica) {
+        const auto cluster = weak.lock();
+        if (!cluster) return RedisOptions{};
+        const std::lock_guard asking{cluster->mutex_};
+        auto options = cluster->options_to(replica);
+        options.is_replica = true;
+        return options;
+      });
+  tell_replicas(*node);
+  reactor_->add(node->replicas);
+  return node->replicas;
+}
+
+void Cluster::doubt_replicas_of(Node& node) {
+  const auto now = system_clock().steady();
+  if (node.has_replicas || !node.missing_replicas.is_due(now)) return;
+  refresher_.doubt(now);
+  has_news_.store(true, std::memory_order_release);
+  reactor_->wake();
+}
+
+void Cluster::tell_replicas(Node& node) {
+  auto replicas = topology::serving_replicas_of(*refresher_.map(), node.endpoint);
+  node.has_replicas = !replicas.empty();
+  if (node.has_replicas) node.missing_replicas.found();
+  node.replicas->follow(node.endpoint, std::move(replicas));
+}
+
 NodePtr Cluster::node_here(const topology::Endpoint& endpoint, SteadyTime now) {
   NodePtr& node = nodes_[endpoint];
   if (!node) {
-    RedisOptions options = options_.node;
-    options.kind = ServerKind::cluster_node;
-    options.endpoint = {.host = endpoint.host, .port = endpoint.port, .unix_path = {}};
-    options.database = 0;
-    const auto* const known = refresher_.map()->find(endpoint);
-    if (known && !known->hostname.empty() && net::is_numeric(endpoint.host))
-      options.verified_as = known->hostname;
     node = std::make_shared<Node>();
     node->endpoint = endpoint;
     node->hearer = std::make_shared<NodeHearer>(weak_from_this(), endpoint);
-    node->client = std::make_shared<Client>(std::move(options),
+    node->client = std::make_shared<Client>(options_to(endpoint),
                                             Client::Company{reactor_, callbacks_, node->hearer});
     node->client->trackers().on_stale = [weak = std::weak_ptr{node->client}] {
       if (auto client = weak.lock()) spawn(ask_for_changes(std::move(client)));
@@ -270,8 +340,30 @@ void Cluster::doubt() {
   reactor_->wake();
 }
 
-std::string Cluster::why_not() {
+bool Cluster::is_foreign(const topology::Endpoint& endpoint, const std::string& id) {
+  const std::lock_guard lock{known_mutex_};
+  const auto* const here = known_ ? known_->find(endpoint) : nullptr;
+  // Where servers tell no ids there are places in place of them.
+  if (!here || here->id.empty() || here->id == to_string(endpoint)) return false;
+  return here->id != id && !known_->find(id);
+}
+
+void Cluster::recognise_by(std::shared_ptr<const topology::ClusterMap> map) {
+  const std::lock_guard lock{known_mutex_};
+  known_.swap(map);
+}
+
+std::string Cluster::why_not(int slot) {
   const std::lock_guard lock{mutex_};
+  const auto map = refresher_.map();
+  const auto* const owner =
+      slot == Operation::no_slot ? nullptr : map->owner(static_cast<std::uint16_t>(slot));
+  if (owner && !owner->endpoint)
+    return fmt::format("the cluster tells no {} of its master {}",
+                       options_.node.tls ? "TLS port (tls-cluster) or hostname "
+                                           "(cluster-announce-hostname)"
+                                         : "hostname (cluster-announce-hostname)",
+                       owner->id);
   auto why = refresher_.why_not();
   return why.empty() ? "the map leaves it out" : why;
 }
@@ -292,21 +384,50 @@ void Cluster::node_connected(const topology::Endpoint& endpoint) {
 
 // The reactor's thread.
 
+namespace {
+
+/// True: it has answered.
+Task<bool> ping(NodePtr node) {
+  static constexpr std::string_view words[] = {"PING"};
+  Request request;
+  request.add(words);
+  Value reply;
+  Link& link = node->client->link();
+  Operation operation{request, {&reply, 1}, system_clock().steady() + silence, {}, &link};
+  operation.once = true;
+  link.submit(operation);
+  co_await operation.done;
+  co_return !operation.failure;
+}
+
+Task<void> listen_for_life(NodePtr node) {
+  auto pinging = ping(std::move(node));
+  co_await pinging;
+}
+
+}  // namespace
+
 SteadyTime Cluster::on_tick(SteadyTime now) {
   std::vector<std::pair<NodePtr, RefreshQuestion>> questions;
+  std::vector<NodePtr> pinged;
   Changes changes;
   const bool looks = looks_.exchange(false, std::memory_order_acq_rel);
   {
     const std::lock_guard lock{mutex_};
     if (is_closed()) return SteadyTime::max();
-    const auto awaits = [](const auto& one) { return one.second->client->link().pulse().awaits; };
+    const auto awaits = [](const auto& one) {
+      Client& client = *one.second->client;
+      return client.link().pulse().awaits || client.awaits_copies();
+    };
     if (next_look_ == SteadyTime::max() && std::ranges::any_of(nodes_, awaits))
       next_look_ = now + silence;
     const auto next = std::min(next_tick_, next_look_);
     // Every event of a connection ticks all.
     if (!has_news_.exchange(false, std::memory_order_acq_rel) && !looks && now < next) return next;
-    if (now >= next_look_) look_for_silence(now);
-    for (auto& question : refresher_.act(now)) {
+    if (now >= next_look_) pinged = look_for_silence(now);
+    auto asked = refresher_.act(now);
+    recognise_by(refresher_.is_lost(now) ? nullptr : refresher_.map());
+    for (auto& question : asked) {
       auto node = node_here(question.node, now);
       questions.emplace_back(std::move(node), std::move(question));
     }
@@ -315,8 +436,12 @@ SteadyTime Cluster::on_tick(SteadyTime now) {
     leave_idle_nodes(now, changes);
   }
   for (auto& [node, question] : questions) spawn(ask(std::move(node), std::move(question)));
+  for (const auto& node : pinged) spawn(listen_for_life(node));
   if (looks || changes.is_new_map || changes.is_replaced) follow(changes);
-  for (const auto& node : changes.left) node->client->abandon();
+  for (const auto& node : changes.left) {
+    if (node->replicas) node->replicas->close();
+    node->client->abandon();
+  }
   const std::lock_guard lock{mutex_};
   return std::min(next_tick_, next_look_);
 }
@@ -336,6 +461,8 @@ Cluster::Changes Cluster::take_changes(SteadyTime now) {
     }
     for (const auto& node : changes.deprived) node->used = now;
     followed_ = map;
+    for (const auto& [endpoint, node] : nodes_)
+      if (node->replicas) tell_replicas(*node);
   }
   changes.is_replaced =
       std::exchange(replacements_followed_, refresher_.replacements()) != refresher_.replacements();
@@ -359,8 +486,10 @@ void Cluster::leave_idle_nodes(SteadyTime now, Changes& changes) {
   });
 }
 
-void Cluster::look_for_silence(SteadyTime now) {
+/// Those that owe nothing but the replies to batches that end with WAIT: a PING has to tell.
+std::vector<NodePtr> Cluster::look_for_silence(SteadyTime now) {
   bool is_quiet = true;
+  std::vector<NodePtr> to_be_pinged;
   for (const auto& [endpoint, node] : nodes_) {
     const auto pulse = node->client->link().pulse();
     const bool has_spoken = pulse.heard != node->heard;
@@ -370,9 +499,12 @@ void Cluster::look_for_silence(SteadyTime now) {
     node->is_silent.store(is_silent, std::memory_order_relaxed);
     node->heard = pulse.heard;
     node->awaited = pulse.awaits;
-    is_quiet &= !pulse.awaits && !has_spoken;
+    const bool awaits_copies = node->client->awaits_copies();
+    if (awaits_copies && !pulse.awaits) to_be_pinged.push_back(node);
+    is_quiet &= !pulse.awaits && !has_spoken && !awaits_copies;
   }
   next_look_ = is_quiet ? SteadyTime::max() : now + silence;
+  return to_be_pinged;
 }
 
 Task<void> Cluster::ask(NodePtr node, RefreshQuestion question) {
@@ -411,16 +543,8 @@ namespace {
 
 /// A node without slots that does not answer keeps the calls that it has for ever.
 Task<void> probe(ClusterPtr cluster, NodePtr node) {
-  static constexpr std::string_view ping[] = {"PING"};
-  Request request;
-  request.add(ping);
-  Value reply;
-  Link& link = node->client->link();
-  Operation operation{request, {&reply, 1}, system_clock().steady() + silence, {}, &link};
-  operation.once = true;
-  link.submit(operation);
-  co_await operation.done;
-  if (!operation.failure || cluster->is_closed()) co_return;
+  auto pinging = ping(node);
+  if (co_await pinging || cluster->is_closed()) co_return;
   for (const auto& one : node->client->links())
     one->drop("it is silent, and another node has its slots");
   cluster->look();
@@ -431,7 +555,10 @@ Task<void> probe(ClusterPtr cluster, NodePtr node) {
 void Cluster::follow(const Changes& changes) {
   for (const auto& node : changes.nodes)
     for (const auto& link : node->client->links())
-      link->return_calls([&](int slot) { return is_elsewhere(slot, *node); });
+      link->return_calls([&](const Operation& call) {
+        // Who was redirected is ahead of the map, until there is another one.
+        return (!call.redirected || changes.is_new_map) && is_elsewhere(call.slot, *node->hearer);
+      });
   for (const auto& node : changes.deprived) spawn(probe(shared_from_this(), node));
   channels_.check(shared_from_this());
   if (changes.is_new_map) trackers_.follow(masters());

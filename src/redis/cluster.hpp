@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "redis/cluster_channels.hpp"
 #include "redis/cluster_store.hpp"
 #include "redis/cluster_trackers.hpp"
+#include "redis/replicas.hpp"
 #include "topology/refresher.hpp"
 
 namespace sluice::redis {
@@ -43,6 +45,7 @@ class NodeHearer final : public Hearer {
   bool any() const noexcept override { return wanted_.load(std::memory_order_relaxed) > 0; }
   /// None: the slot of a channel may have moved, which would end the greeting.
   std::vector<std::string> confirmed() const override { return {}; }
+  std::string refuse_node(const std::string& id) const override;
   void confirm(Kind kind, const std::string& channel) override;
   void deliver(Kind kind, const Message& message) override;
   void deliver_gap(const std::vector<std::string>& /*channels*/) override {}
@@ -50,6 +53,7 @@ class NodeHearer final : public Hearer {
   void ended(Kind kind, const std::string& channel) override;
   void lost(bool is_listener) override;
   void connected(bool is_listener) override;
+  void waits(int slot) override;
 
  private:
   const std::weak_ptr<Cluster> cluster_;
@@ -63,9 +67,12 @@ struct Node {
   std::shared_ptr<NodeHearer> hearer;
   std::shared_ptr<Client> client;
   std::atomic<bool> is_silent{false};  ///< it owes a reply, and says nothing
+  std::shared_ptr<Replicas> replicas;  ///< if they are read from; of its master alone
 
   // The Cluster's, under its lock.
   SteadyTime used{};
+  bool has_replicas = false;  ///< as far as is known
+  topology::MissingReplicas missing_replicas{};
   SteadyTime heard{};    ///< by its shared connection, when that was looked at
   bool awaited = false;  ///< a reply, then
 };
@@ -73,8 +80,9 @@ using NodePtr = std::shared_ptr<Node>;
 
 /// Where a call is sent next.
 struct Course {
-  NodePtr node;    ///< null: nobody has the slot, as far as is known
-  NodePtr before;  ///< not null: calls of before may be under way to it
+  NodePtr node;                ///< null: nobody has the slot, as far as is known
+  NodePtr before;              ///< not null: calls of before may be under way to it
+  bool is_redirected = false;  ///< by a node, and by no map yet
   bool asks = false;
   std::uint64_t version = 0;
 };
@@ -108,7 +116,14 @@ class Cluster final : public Source, public std::enable_shared_from_this<Cluster
   std::vector<NodePtr> masters();
   /// The node there, whether it is in the map or not. Throws Error{closed}.
   NodePtr node_at(const topology::Endpoint& endpoint);
-  bool is_elsewhere(int slot, const Node& node);
+  bool is_elsewhere(int slot, const NodeHearer& node);
+  /// Null: nobody.
+  NodePtr owner(std::size_t slot);
+  using Slots = std::bitset<hash_slots>;
+  /// Those of the node; null: those that some node has.
+  Slots slots_of(const NodePtr& node);
+  /// Of a master; null: it was left. REQUIRES: options().replica_max_lag.
+  std::shared_ptr<Replicas> replicas_of(const NodePtr& node);
 
   /// How many calls wait for another attempt.
   int pausing() const noexcept { return pausing_.load(std::memory_order_relaxed); }
@@ -126,13 +141,17 @@ class Cluster final : public Source, public std::enable_shared_from_this<Cluster
   // What calls have heard.
   void moved(std::uint16_t slot, const topology::Endpoint& from, const topology::Endpoint& to);
   void doubt();
-  std::string why_not();
+  std::string why_not(int slot = Operation::no_slot);
 
   // What connections have heard. By NodeHearer.
+  /// True: a node of that id is none of this cluster, though it is at the address of one.
+  bool is_foreign(const topology::Endpoint& endpoint, const std::string& id);
   void node_lost(const topology::Endpoint& endpoint);
   void node_connected(const topology::Endpoint& endpoint);
   /// Channels or trackers have to be looked at.
   void look() noexcept;
+  /// A node owes a reply now, and is looked at after a while.
+  void look_soon();
 
   void on_ready(std::uint32_t) override {}
   SteadyTime on_tick(SteadyTime now) override;
@@ -150,10 +169,14 @@ class Cluster final : public Source, public std::enable_shared_from_this<Cluster
 
   // REQUIRES: mutex_ is held
   NodePtr node_here(const topology::Endpoint& endpoint, SteadyTime now);
+  RedisOptions options_to(const topology::Endpoint& endpoint) const;
   void take_map(SteadyTime now);
+  void tell_replicas(Node& node);
+  void doubt_replicas_of(Node& node);
   Changes take_changes(SteadyTime now);
+  void recognise_by(std::shared_ptr<const topology::ClusterMap> map);
   void leave_idle_nodes(SteadyTime now, Changes& changes);
-  void look_for_silence(SteadyTime now);
+  std::vector<NodePtr> look_for_silence(SteadyTime now);
   bool is_hopeless() const;
 
   Task<void> ask(NodePtr node, topology::RefreshQuestion question);
@@ -183,6 +206,10 @@ class Cluster final : public Source, public std::enable_shared_from_this<Cluster
   SteadyTime next_look_ = SteadyTime::max();
   std::atomic<bool> has_news_{true};
   std::atomic<bool> looks_{false};
+
+  // By whom a new connection is recognised. After all other locks; null: by nobody.
+  std::mutex known_mutex_;
+  std::shared_ptr<const topology::ClusterMap> known_;
 
   // What calls read. After mutex_, if both are held.
   std::mutex courses_mutex_;

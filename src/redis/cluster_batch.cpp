@@ -31,7 +31,10 @@ struct Part {
   std::vector<std::pair<RoutedItem*, std::size_t>> routed{};  // and which reply is its own
   std::vector<Value> replies{};
   std::optional<Operation> operation{};
+  Outcome outcome{};
   std::exception_ptr failure{};
+
+  int slot() const noexcept { return routed.front().first->way.slot(); }
 };
 
 void add(Part& part, RoutedItem& routed_item, const Batch::Item& item) {
@@ -51,8 +54,8 @@ void submit(Part& part, bool is_first, SteadyTime deadline, const CallOptions& o
   if (!is_first) nobody.emplace(nullptr);
   Link& link = part.node->client->link();
   part.replies.resize(part.request.commands());
-  part.operation.emplace(part.request, part.replies, deadline, options, &link,
-                         part.routed.front().first->way.slot());
+  part.operation.emplace(part.request, part.replies, deadline, options, &link, part.slot());
+  part.operation->redirected = part.routed.front().first->way.next().is_redirected;
   link.submit(*part.operation);
 }
 
@@ -88,12 +91,10 @@ class Round {
   void take(Part& part) {
     const auto now = system_clock().steady();
     for (auto& [routed_item, place] : part.routed) {
-      if (part.operation) {
-        routed_item->was_sent |= part.operation->was_sent;
-        if (part.operation->returned) {
-          routed_item->way.returned(now);
-          continue;
-        }
+      routed_item->was_sent |= part.outcome.was_sent;
+      if (part.outcome.returned) {
+        routed_item->way.returned(now);
+        continue;
       }
       if (part.failure) {
         arrive(*routed_item, failed(part.failure));
@@ -101,7 +102,7 @@ class Round {
       }
       Value& reply = part.replies[place];
       const auto& item = batch_.items()[routed_item->item];
-      if (reply.is_error() && is_refusal(reply.as_text())) {
+      if (reply.is_error() && is_refusal(reply.as_text(), item.script != nullptr)) {
         routed_item->way.refused(*part.node, reply.as_text());
         continue;
       }
@@ -154,23 +155,31 @@ Task<void> pass_fences(Cluster& cluster, const std::list<RoutedItem>& routed) {
 }
 
 Task<void> call_durably_at(Part& part, DurableLine::Wait wait, CallOptions options) {
-  auto calling = call_durably(part.node->client, wait, std::move(part.batch), options);
+  auto calling = call_durably(part.node->client, wait, std::move(part.batch), options, part.slot());
   try {
-    part.replies = co_await calling;
+    auto answer = co_await calling;
+    part.replies = std::move(answer.replies);
+    part.outcome = answer.outcome;
   } catch (...) {
     part.failure = std::current_exception();
   }
 }
 
+Task<void> look_soon(Cluster& cluster) {
+  cluster.look_soon();
+  co_return;
+}
+
 /// With all nodes at the same time. `wait`: the item behind the last.
-Task<void> exchange(Round& round, std::optional<DurableLine::Wait> wait, const Batch::Item& last,
-                    SteadyTime deadline, CallOptions options) {
+Task<void> exchange(Cluster& cluster, Round& round, std::optional<DurableLine::Wait> wait,
+                    const Batch::Item& last, SteadyTime deadline, CallOptions options) {
   if (wait) {
     std::vector<Task<void>> calls;
     for (auto& part : round.parts()) {
       part.batch.add(last);
       calls.push_back(call_durably_at(part, *wait, options));
     }
+    calls.push_back(look_soon(cluster));  // when the others are on their way
     auto all = when_all(std::move(calls));
     co_await all;
     co_return;
@@ -178,6 +187,7 @@ Task<void> exchange(Round& round, std::optional<DurableLine::Wait> wait, const B
   for (auto& part : round.parts()) submit(part, &part == &round.parts().front(), deadline, options);
   for (auto& part : round.parts()) {
     co_await part.operation->done;
+    part.outcome = {.was_sent = part.operation->was_sent, .returned = part.operation->returned};
     part.failure = part.operation->failure;
   }
 }
@@ -230,13 +240,13 @@ Task<std::vector<Value>> call_batch(ClusterPtr cluster, Batch batch, std::vector
     co_await pass_fences(*cluster, routed);
     Round round{batch, routed, replies};
     round.gather();
-    co_await exchange(round, wait, batch.items().back(), deadline, options);
+    co_await exchange(*cluster, round, wait, batch.items().back(), deadline, options);
     for (auto& part : round.parts()) {
       if (part.failure) {
         tally.failure = part.failure;
         tally.failed += part.routed.size();
         cluster->doubt();
-      } else if (wait) {
+      } else if (wait && !part.outcome.returned) {
         add_copies(tally.copies, part.replies.back());
       }
       round.take(part);

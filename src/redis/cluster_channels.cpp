@@ -100,7 +100,7 @@ Task<void> ClusterChannels::subscribe(ClusterPtr cluster, Key key, SteadyTime de
       continue;
     }
     if (!reply.is_error()) co_return;
-    if (!is_refusal(reply.as_text())) {
+    if (!is_refusal(reply.as_text(), false)) {
       checked(request, std::move(reply), false);
       co_return;
     }
@@ -151,7 +151,7 @@ void ClusterChannels::check(const ClusterPtr& cluster) {
     for (auto& [key, place] : places_) {
       const auto slot = hash_slot(key.second);
       const bool has_parted =
-          place.is_confirmed && place.node && cluster->is_elsewhere(slot, *place.node);
+          place.is_confirmed && place.node && cluster->is_elsewhere(slot, *place.node->hearer);
       if (has_parted) {
         left.emplace_back(place.node, key);
         end(place);

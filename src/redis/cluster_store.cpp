@@ -11,6 +11,8 @@
 #include "redis/cluster_batch.hpp"
 #include "redis/cluster_route.hpp"
 #include "redis/cluster_way.hpp"
+#include "resp/command_table.hpp"
+#include "resp/replica_reads.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice::redis {
@@ -18,9 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
-
-/// A node that owes a reply is looked at after so long.
-constexpr auto look_after = 500ms;
 
 // The coroutines below hold the Cluster themselves: the Store may be gone before they end.
 
@@ -30,7 +29,9 @@ struct Attempt {
           const CallOptions& options, Link& link, int slot)
       : asking(course.asks ? std::optional{request.asking()} : std::nullopt),
         operation(asking ? *asking : request, std::span{replies}.first(asking ? 2 : 1), deadline,
-                  options, &link, slot) {}
+                  options, &link, slot) {
+    operation.redirected = course.is_redirected;
+  }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
@@ -41,7 +42,9 @@ struct Attempt {
   Operation operation;
 };
 
-Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions options) {
+/// `by`: the node that has answered.
+Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions options,
+                 NodePtr* by = nullptr) {
   const auto deadline = deadline_of(cluster->options(), options);
   Way way{*cluster, slot, system_clock().steady()};
   bool was_sent = false;
@@ -60,7 +63,7 @@ Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions opti
     link.submit(operation);
     if (course.version != cluster->version() && slot != Operation::no_slot)
       cluster->sent_late(static_cast<std::uint16_t>(slot), node);
-    cluster->reactor().wake_before(Clock::add(system_clock().steady(), look_after));
+    cluster->look_soon();
     co_await operation.done;
     was_sent |= operation.was_sent;
     if (operation.returned) {
@@ -72,23 +75,77 @@ Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions opti
       std::rethrow_exception(operation.failure);
     }
     Value& reply = attempt.reply();
+    if (by) *by = node;
     if (!reply.is_error()) co_return std::move(reply);
     // A forgotten script was not executed; the next time it travels with its text.
     if (request.has_script() && is_forgotten_script(reply) && repeat++ < most_script_repeats)
       continue;
-    if (!is_refusal(reply.as_text())) co_return checked(request, std::move(reply), was_sent);
+    if (!is_refusal(reply.as_text(), request.has_script()))
+      co_return checked(request, std::move(reply), was_sent);
     way.refused(*node, reply.as_text());
     if (way.must_pause()) co_await pause(*cluster, way, request.name(0), deadline, was_sent);
   }
 }
 
-Task<Value> call_blocking(ClusterPtr cluster, int slot, Request request, milliseconds blocks_for,
-                          CallOptions options) {
+/// A command that blocks, by its words.
+class Blocking {
+ public:
+  Blocking(Words command, milliseconds time)
+      : words_(command.begin(), command.end()), time_(time), left_(time) {}
+
+  milliseconds time() const noexcept { return time_; }
+  bool is_over() const noexcept { return left_ <= milliseconds{0}; }
+  /// It has blocked for so long, at a node that has lost the slot.
+  void has_waited(std::chrono::nanoseconds waited) {
+    if (is_for_ever()) return;
+    left_ -= std::chrono::ceil<milliseconds>(waited);
+  }
+  Request request() const {
+    std::vector<std::string_view> words{words_.begin(), words_.end()};
+    const auto* const spec = resp::find_command(words);
+    std::string left;
+    if (const auto at = resp::place_of_waiting_time(*spec, words); at && left_ != time_) {
+      left = resp::waiting_text(*spec, left_);
+      words[*at] = left;
+    }
+    Request request;
+    request.add(words);
+    return request;
+  }
+
+ private:
+  /// Or by a text that the server will refuse.
+  bool is_for_ever() const noexcept {
+    return time_ == milliseconds::max() || time_ == milliseconds{0};
+  }
+
+  const std::vector<std::string> words_;
+  const milliseconds time_;
+  milliseconds left_;
+};
+
+/// A command that a replica may answer, too. Not while the slot is passing from one node to
+/// another.
+Task<Value> read(ClusterPtr cluster, int slot, Request request, CallOptions options) {
+  const auto begun = system_clock().steady();
+  const auto course = cluster->course(static_cast<std::uint16_t>(slot), begun);
+  if (course.node && !course.before) {
+    auto reading = Replicas::read(cluster->replicas_of(course.node), request, options);
+    auto reply = co_await reading;
+    if (reply && resp::proves_presence(*reply)) co_return std::move(*reply);
+  }
+  auto calling =
+      call(cluster, slot, std::move(request), rest_of(cluster->options(), options, begun));
+  co_return co_await calling;
+}
+
+Task<Value> call_blocking(ClusterPtr cluster, int slot, Blocking blocking, CallOptions options) {
   const auto patience = deadline_of(cluster->options(), options);
-  const auto deadline = deadline_of(cluster->options(), options, blocks_for);
+  const auto deadline = deadline_of(cluster->options(), options, blocking.time());
   Way way{*cluster, slot, system_clock().steady()};
   bool was_sent = false;
   for (;;) {
+    const Request request = blocking.request();
     const Course course = way.next();
     if (!course.node) {
       way.found_nobody();
@@ -97,9 +154,9 @@ Task<Value> call_blocking(ClusterPtr cluster, int slot, Request request, millise
     }
     if (course.before) co_await pass_fence(*cluster, course, slot, system_clock().steady());
     auto borrowing = course.node->client->borrow(patience);
-    std::optional<Error> refusal;
     {
       Loan loan{course.node->client, co_await borrowing};
+      const auto begin = system_clock().steady();
       Attempt attempt{request, course, deadline, options, loan.link(), slot};
       Operation& operation = attempt.operation;
       loan.link().submit(operation);
@@ -112,8 +169,10 @@ Task<Value> call_blocking(ClusterPtr cluster, int slot, Request request, millise
       Value& reply = attempt.reply();
       if (operation.returned) {
         way.returned(system_clock().steady());
-      } else if (reply.is_error() && is_refusal(reply.as_text())) {
+      } else if (reply.is_error() && is_refusal(reply.as_text(), false)) {
         way.refused(*course.node, reply.as_text());
+        blocking.has_waited(system_clock().steady() - begin);
+        if (blocking.is_over()) co_return Value{};
       } else {
         co_return checked(request, std::move(reply), was_sent);
       }
@@ -122,27 +181,30 @@ Task<Value> call_blocking(ClusterPtr cluster, int slot, Request request, millise
   }
 }
 
-/// One node, whatever slots it has.
-Task<Value> call_node(ClusterPtr cluster, NodePtr node, Request request, CallOptions options) {
-  Value reply;
-  const auto deadline = deadline_of(cluster->options(), options);
-  const bool was_sent =
-      co_await exchange(node->client->link(), request, std::span{&reply, 1}, deadline, options);
-  co_return checked(request, std::move(reply), was_sent);
-}
-
+/// Slot by slot: what another node has taken over is asked of that one.
 Task<Value> call_every(ClusterPtr cluster, Merge merge, Request request, CallOptions options) {
+  const auto deadline = deadline_of(cluster->options(), options);
   std::vector<Value> replies;
   std::optional<Error> failure;
+  auto left = cluster->slots_of(nullptr);
   // One after another: who clears all wants to hear of the first failure.
-  for (const auto& node : cluster->masters()) {
-    auto calling = call_node(cluster, node, request, options);
+  for (std::size_t slot = 0; slot < left.size() && !failure; ++slot) {
+    if (!left[slot]) continue;
+    const NodePtr node = cluster->owner(slot);
+    const auto before = node ? cluster->slots_of(node) : Cluster::Slots{};
+    NodePtr by;
+    auto in_time = options;
+    in_time.timeout = std::max(std::chrono::ceil<milliseconds>(deadline - system_clock().steady()),
+                               milliseconds{1});
+    auto calling = call(cluster, static_cast<int>(slot), request, in_time, &by);
     try {
       replies.push_back(co_await calling);
+      const auto after = cluster->slots_of(by);
+      // What has come or gone meanwhile: counted once, and written to rather twice.
+      left &= ~(request.only_reads() ? before | after : by == node ? before & after : after);
     } catch (const Error& error) {
       failure = error;
     }
-    if (failure) break;
   }
   if (failure && (replies.empty() || request.only_reads())) throw *failure;
   if (failure)
@@ -160,6 +222,11 @@ Task<Value> call_every(ClusterPtr cluster, Merge merge, Request request, CallOpt
 Task<Value> scan(ClusterPtr cluster, std::vector<std::string> words, CallOptions options) {
   auto masters = cluster->masters();
   std::ranges::sort(masters, {}, [](const NodePtr& node) { return node->endpoint; });
+  const auto gone = [](const std::string& place) {
+    return Error{Errc::server, fmt::format("SCAN: {} has no slots of the cluster any more: begin "
+                                           "anew, with the cursor 0",
+                                           place)};
+  };
   const auto at = words.size() > 1 ? words[1].find('@') : std::string::npos;
   auto node = masters.begin();
   if (at != std::string::npos) {
@@ -167,10 +234,7 @@ Task<Value> scan(ClusterPtr cluster, std::vector<std::string> words, CallOptions
     const auto place = words[1].substr(at + 1);
     node = std::ranges::find_if(
         masters, [&](const NodePtr& one) { return to_string(one->endpoint) == place; });
-    if (node == masters.end())
-      throw Error{Errc::server, fmt::format("SCAN: {} has no slots of the cluster any more: begin "
-                                            "anew, with the cursor 0",
-                                            place)};
+    if (node == masters.end()) throw gone(place);
     words[1].resize(at);
   }
   if (node == masters.end())
@@ -179,8 +243,14 @@ Task<Value> scan(ClusterPtr cluster, std::vector<std::string> words, CallOptions
   const std::vector<std::string_view> views{words.begin(), words.end()};
   Request request;
   request.add(views);
-  auto calling = call_node(cluster, *node, std::move(request), options);
-  Value reply = co_await calling;
+  Value answer;
+  const auto slots = cluster->slots_of(*node);
+  int slot = 0;
+  while (slot + 1 < hash_slots && !slots[static_cast<std::size_t>(slot)]) ++slot;
+  const auto outcome = co_await exchange((*node)->client->link(), request, std::span{&answer, 1},
+                                         deadline_of(cluster->options(), options), options, slot);
+  if (outcome.returned) throw gone(to_string((*node)->endpoint));
+  Value reply = checked(request, std::move(answer), outcome.was_sent);
   if (!reply.is_aggregate() || reply.as_items().empty()) co_return reply;
   Value& cursor = reply.as_items().front();
   const bool is_end = cursor.is_text() && cursor.as_text() == "0";
@@ -255,7 +325,10 @@ class ClusterStore final : public Store {
       default: break;
     }
     if (needs.own_connection)
-      return call_blocking(cluster_, slot_of(route), std::move(request), needs.blocks_for, options);
+      return call_blocking(cluster_, slot_of(route), Blocking{command, needs.blocks_for}, options);
+    if (cluster_->options().replica_max_lag && options.read_from == ReadFrom::replica &&
+        resp::may_read_from_replica(command, true))
+      return read(cluster_, slot_of(route), std::move(request), options);
     return call(cluster_, slot_of(route), std::move(request), options);
   }
 

@@ -14,16 +14,6 @@ constexpr auto patience = 500ms;
 
 }  // namespace
 
-bool is_refusal(std::string_view error) {
-  static constexpr std::string_view beginnings[] = {"MOVED ",    "ASK ",         "TRYAGAIN ",
-                                                    "LOADING ",  "CLUSTERDOWN ", "MASTERDOWN ",
-                                                    "READONLY ", "UNBLOCKED "};
-  // A script that was refused in its middle has perhaps written before.
-  return std::ranges::any_of(beginnings,
-                             [&](std::string_view one) { return error.starts_with(one); }) &&
-         error.find("@user_script") == error.npos;
-}
-
 Course Way::find(SteadyTime now) {
   if (slot_ != Operation::no_slot) return cluster_.course(static_cast<std::uint16_t>(slot_), now);
   return {.node = cluster_.any_master(), .before = nullptr};
@@ -31,26 +21,25 @@ Course Way::find(SteadyTime now) {
 
 void Way::refused(const Node& by, const std::string& error) {
   refusal_ = error;
-  const auto redirection = topology::parse_redirection(error, by.endpoint);
-  if (!redirection) {
-    if (!error.starts_with("TRYAGAIN ")) cluster_.doubt();
-    pauses_ = true;
-    return;
-  }
-  if (!redirection->to) {
+  pauses_ = true;
+  try {
+    const auto redirection = topology::parse_redirection(error, by.endpoint);
+    if (!redirection || !redirection->to) {
+      if (!error.starts_with("TRYAGAIN ")) cluster_.doubt();
+      return;
+    }
+    if (!redirection->is_ask) cluster_.moved(redirection->slot, by.endpoint, *redirection->to);
+    if (++hops_ > most_hops || *redirection->to == by.endpoint) return;
+    next_ = {.node = cluster_.node_at(*redirection->to),
+             .before = nullptr,
+             .is_redirected = true,
+             .asks = redirection->is_ask,
+             .version = cluster_.version()};
+    pauses_ = false;
+  } catch (const Error& nowhere) {  // or to too many places, or the Store is closed
+    refusal_ = nowhere.message();
     cluster_.doubt();
-    pauses_ = true;
-    return;
   }
-  if (!redirection->is_ask) cluster_.moved(redirection->slot, by.endpoint, *redirection->to);
-  if (++hops_ > most_hops || *redirection->to == by.endpoint) {
-    pauses_ = true;
-    return;
-  }
-  next_ = {.node = cluster_.node_at(*redirection->to),
-           .before = nullptr,
-           .asks = redirection->is_ask,
-           .version = cluster_.version()};
 }
 
 void Way::found_nobody() {
@@ -80,9 +69,9 @@ Task<void> pass_fence(Cluster& cluster, const Course& course, int slot, SteadyTi
 }
 
 Error overdue(Cluster& cluster, const Way& way, const std::string& what, bool was_sent) {
-  const auto why = way.refusal().empty()
-                       ? fmt::format("no node is known to have its slot: {}", cluster.why_not())
-                       : way.refusal();
+  const auto why = way.refusal().empty() ? fmt::format("no node is known to have its slot: {}",
+                                                       cluster.why_not(way.slot()))
+                                         : way.refusal();
   return Error{Errc::connection,
                fmt::format("{}: {} has not taken it in time: {}", what, cluster.name(), why),
                was_sent ? Effect::unknown : Effect::none};

@@ -8,9 +8,10 @@
 
 namespace sluice::redis {
 
-/// Says that a command was not executed, and may be later or elsewhere: MOVED, ASK, TRYAGAIN,
-/// CLUSTERDOWN, LOADING, MASTERDOWN, READONLY, UNBLOCKED.
-bool is_refusal(std::string_view error);
+/// `of_script`: what one says itself after it has written is its reply, though it begins so.
+inline bool is_refusal(std::string_view error, bool of_script) {
+  return of_script ? topology::is_refusal_of_script(error) : topology::is_refusal(error);
+}
 
 class Way {
  public:

@@ -16,6 +16,12 @@ namespace sluice::redis {
 
 class Client;
 
+/// How an exchange with a server has ended.
+struct Outcome {
+  bool was_sent = false;  ///< on an earlier connection, too, and may have taken effect there
+  bool returned = false;  ///< no reply: another node has the slot now
+};
+
 /// Threads: any.
 class DurableLine {
  public:
@@ -27,6 +33,11 @@ class DurableLine {
   struct Call {
     Batch batch;  ///< with the WAIT at its end
     CallOptions options;
+    int slot = Operation::no_slot;  ///< of an item; a node that has lost it loses the others, too
+  };
+  struct Answer {
+    std::vector<Value> replies;
+    Outcome outcome;
   };
 
   /// `client` has this object.
@@ -34,18 +45,17 @@ class DurableLine {
 
   const std::shared_ptr<Link>& link() const noexcept { return link_; }
   /// The caller keeps the client alive meanwhile.
-  Task<std::vector<Value>> run(Call call) { return calls_.call(std::move(call)); }
+  Task<Answer> run(Call call) { return calls_.call(std::move(call)); }
 
  private:
-  using Replies = std::vector<std::vector<Value>>;
   static constexpr std::size_t most_at_once = 256;
 
-  Task<Replies> send(std::vector<Call> calls);
+  Task<std::vector<Answer>> send(std::vector<Call> calls);
 
   Client& client_;
   const Wait wait_;
   const std::shared_ptr<Link> link_;
-  Combiner<Call, std::vector<Value>> calls_;
+  Combiner<Call, Answer> calls_;
 };
 
 }  // namespace sluice::redis

@@ -46,6 +46,8 @@ Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& 
     add(Step::password, {"AUTH", options.password});
   const auto database = std::to_string(options.database);
   if (options.database != 0) add(Step::select, {"SELECT", database});
+  if (options.kind == ServerKind::cluster_node) add(Step::identity, {"CLUSTER", "MYID"});
+  if (options.is_replica && kind_ == ServerKind::cluster_node) add(Step::readonly, {"READONLY"});
   for (const auto& channel : channels) add(Step::subscribe, {"SUBSCRIBE", channel});
   add(Step::ping, {"PING"});
 }
@@ -70,6 +72,8 @@ bool Greeting::take(const Value& reply) {
       warning_ = fmt::format(
           "{} asks for no password, but the URL has one: is it the server that was meant?",
           server_);
+  } else if (step == Step::identity) {
+    if (!reply.is_error()) node_id_ = reply.as_text();  // who may not ask goes on without
   } else if (reply.is_error()) {
     refuse(step, reply.as_text());
   }
@@ -87,7 +91,9 @@ void Greeting::check_kind(Step step, const Value& reply) const {
     switch (step) {
       case Step::hello: return reply.type() == Value::Type::map;
       case Step::password: return reply.is_error() || reply == Value::simple_string("OK");
-      case Step::select: return reply == Value::simple_string("OK");
+      case Step::identity: return reply.is_text() || reply.is_error();
+      case Step::select:
+      case Step::readonly: return reply == Value::simple_string("OK");
       case Step::subscribe: return reply.type() == Value::Type::push;
       case Step::ping: return reply == Value::simple_string("PONG");
     }

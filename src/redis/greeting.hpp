@@ -1,9 +1,10 @@
 /// What a connection says first, and what it must hear before it carries calls. Decided here
 /// without any I/O.
 ///
-/// One write: HELLO 3 with AUTH and SETNAME, SELECT, SUBSCRIBE for the channels of before, and a
-/// PING, because a server that is still loading its data says so only to that. A password without a
-/// user is sent once more as AUTH alone: only that tells of a server that asks for none.
+/// One write: HELLO 3 with AUTH and SETNAME, SELECT, READONLY, SUBSCRIBE for the channels of
+/// before, and a PING, because a server that is still loading its data says so only to that. A
+/// password without a user is sent once more as AUTH alone: only that tells of a server that asks
+/// for none.
 #pragma once
 
 #include <string>
@@ -24,11 +25,13 @@ class Greeting {
   bool take(const Value& reply);
   /// The server has answered something.
   bool has_begun() const noexcept { return taken_ > 0; }
+  /// The id that a node of a cluster tells; empty: none.
+  const std::string& node_id() const noexcept { return node_id_; }
   /// What the user should know about the server; empty: nothing.
   const std::string& warning() const noexcept { return warning_; }
 
  private:
-  enum class Step { hello, password, select, subscribe, ping };
+  enum class Step { hello, password, select, identity, readonly, subscribe, ping };
   void add(Step step, std::vector<std::string_view> words);
   void check_kind(Step step, const Value& reply) const;
   void check_mode(const Value& hello) const;
@@ -41,6 +44,7 @@ class Greeting {
   std::string bytes_;
   std::vector<Step> steps_;
   std::size_t taken_ = 0;
+  std::string node_id_;
   std::string warning_;
 };
 

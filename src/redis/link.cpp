@@ -60,6 +60,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
   SteadyTime next;
   bool was_lost = false;
   std::string why_lost;
+  int waiting = Operation::no_slot;
   {
     Lock lock{mutex_};
     expire(now, finished);
@@ -82,11 +83,13 @@ SteadyTime Link::on_tick(SteadyTime now) {
       dispose_of_socket(finished);
       was_lost = kind_ == Kind::listener || kind_ == Kind::shared;
       if (last_failure_) why_lost = last_failure_->message();
+      if (!pending_.empty() && !pending_.front()->redirected) waiting = pending_.front()->slot;
     }
     next = next_tick();
   }
   if (was_lost && kind_ == Kind::listener) trackers_.lost(why_lost);
   if (was_lost) hearer_.lost(kind_ == Kind::listener);
+  if (waiting != Operation::no_slot) hearer_.waits(waiting);
   finished.complete_all();
   return next;
 }
@@ -252,6 +255,9 @@ void Link::take_greeting(const Value& reply) {
   } catch (const Error& error) {
     return lose(error);
   }
+  if (const auto& id = greeting_->node_id(); !id.empty())
+    if (const auto why = hearer_.refuse_node(id); !why.empty())
+      return lose(Error{Errc::server, fmt::format("{}: {}", server_, why)});
   state_ = State::ready;
   ready_since_ = last_heard_;
   tried_ = true;

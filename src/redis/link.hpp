@@ -70,7 +70,7 @@ class Link final : public Source, public Driver {
 
   /// Gives back the calls that wait for a connection and whose slot is another node's now, in their
   /// order.
-  void return_calls(const std::function<bool(int slot)>& is_elsewhere);
+  void return_calls(const std::function<bool(const Operation&)>& is_elsewhere);
   /// Connects anew, though the server has not closed.
   void drop(const std::string& why);
   struct Pulse {
@@ -101,6 +101,7 @@ class Link final : public Source, public Driver {
   bool may_have_run(const Operation& operation, bool in_flight) const noexcept;
   void expire(SteadyTime now, Finished& finished);
   void refuse_reply(const std::string& why, Finished& finished);
+  void refuse_surplus();
   void settle(Finished& finished);
   void send_pending();
 

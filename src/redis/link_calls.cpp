@@ -35,6 +35,8 @@ void Link::submit(Operation& operation) {
   auto soonest = operation.deadline;
   Finished finished;
   bool needs_connection = false;
+  const int slot = operation.slot;
+  bool waits = false;
   // Before the lock: a thread that the child does not have may hold it.
   if (forks_ != fork_count()) {
     finished.fail(operation, std::make_exception_ptr(closed_by_fork()));
@@ -49,6 +51,9 @@ void Link::submit(Operation& operation) {
     hear_first(lock);
     if (auto refused = refusal(operation)) {
       finished.fail(operation, std::move(refused));
+    } else if (operation.only_by != 0 &&
+               (state_ != State::ready || connections_ != operation.only_by)) {
+      finished.fail(operation, failure(Errc::connection, "that connection was lost", Effect::none));
     } else {
       earliest_ = std::min(earliest_, soonest);
       if (state_ == State::ready) {
@@ -62,6 +67,7 @@ void Link::submit(Operation& operation) {
         pending_.push_back(&operation);
         pending_bytes_ += operation.request.size();
         needs_connection = kind_ != Kind::shared;
+        waits = slot != Operation::no_slot && !operation.redirected;
       }
     }
   }
@@ -71,6 +77,7 @@ void Link::submit(Operation& operation) {
   } else {
     reactor_.wake_before(soonest);
   }
+  if (waits) hearer_.waits(slot);
 }
 
 std::exception_ptr Link::refusal(const Operation& operation) const {
@@ -94,6 +101,7 @@ void Link::take(Operation& operation) {
   operation.runs_at = appended_ + 1;
   operation.answered = 0;
   operation.was_refused = false;
+  operation.went_by = connections_;
   appended_ += out_.size() - before;
   if (operation.request.commands() == 1) operation.runs_at = appended_;
   flight_.push({&operation, operation.request.commands(), operation.request.answered_by(),
@@ -186,12 +194,12 @@ std::string Link::why_unconnected() const {
   return last_failure_ ? last_failure_->message() : "it is still being connected";
 }
 
-void Link::return_calls(const std::function<bool(int slot)>& is_elsewhere) {
+void Link::return_calls(const std::function<bool(const Operation&)>& is_elsewhere) {
   Finished finished;
   {
     const Lock lock{mutex_};
     std::erase_if(pending_, [&](Operation* operation) {
-      if (operation->slot == Operation::no_slot || !is_elsewhere(operation->slot)) return false;
+      if (operation->slot == Operation::no_slot || !is_elsewhere(*operation)) return false;
       pending_bytes_ -= operation->request.size();
       operation->returned = true;
       finished.add(*operation);
@@ -239,6 +247,7 @@ void Link::settle(Finished& finished) {
 }
 
 bool Link::may_repeat(const Operation& operation) noexcept {
+  if (operation.only_by != 0) return false;
   return !operation.was_sent || operation.repeatable || operation.request.only_reads();
 }
 

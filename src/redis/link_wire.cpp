@@ -188,8 +188,7 @@ bool Link::digest(net::Transfer transfer) {
   }
   take_all(nonsense);
   Lock lock{mutex_};
-  if (is_open() && flight_.empty() && parser_.is_in_reply())
-    lose("it sent a reply to no request", Errc::protocol);
+  refuse_surplus();
   flush(lock);
   return is_wired();
 }
@@ -208,6 +207,7 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
       last_heard_ = system_clock().steady();
       pinged_ = false;
       while (i < inbox_.size() && !delivers(inbox_[i])) take_one(inbox_[i++], finished);
+      if (i == inbox_.size()) refuse_surplus();  // before who was answered sends the next
     }
     for (const auto& [kind, is_end, channel] : subscribed_)
       is_end ? hearer_.ended(kind, channel) : hearer_.confirm(kind, channel);
@@ -231,6 +231,11 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
     finished.complete_all();
   }
   digesting = before;
+}
+
+void Link::refuse_surplus() {
+  if (is_open() && flight_.empty() && parser_.is_in_reply())
+    lose("it sent a reply to no request", Errc::protocol);
 }
 
 void Link::deliver(Value& push) {

@@ -60,9 +60,11 @@ std::vector<std::vector<std::string>> commands_of(const SentinelQuestion& questi
 
 }  // namespace
 
-MasterFinder::MasterFinder(const SentinelStoreOptions& options, Reactor& reactor)
+MasterFinder::MasterFinder(const SentinelStoreOptions& options, Reactor& reactor,
+                           std::shared_ptr<Replicas> replicas)
     : reactor_(reactor),
       moving_(options.server.moving),
+      replicas_(std::move(replicas)),
       name_(options.name),
       to_sentinels_(options_to_sentinels(options)),
       to_servers_(options_to_servers(options)),
@@ -92,7 +94,11 @@ void MasterFinder::close() {
     left_.clear();
     told_.notify_all();
   }
-  for (const auto& line : lines) line->link.close();
+  for (const auto& line : lines) {
+    line->link.close();
+    reactor_.remove(line->link);
+  }
+  reactor_.remove(*this);  // its replicas own the Client, which owns the reactor
 }
 
 SteadyTime MasterFinder::on_tick(SteadyTime now) {
@@ -110,6 +116,7 @@ SteadyTime MasterFinder::on_tick(SteadyTime now) {
     has_news_ = false;
     auto asked = watch_.act(now);
     tell(now);
+    if (replicas_) replicas_->follow(master_, watch_.replicas());
     follow_sentinels();
     leave_servers(now);
     for (auto& question : asked) {

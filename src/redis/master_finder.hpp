@@ -2,6 +2,7 @@
 /// tells MovingEndpoint.
 ///
 ///     MasterFinder ── ticked by ──> the Reactor of the Client
+///        ├── tells Replicas, if there are some to be read from
 ///        ├── two Links to each Sentinel: one for questions, one that hears +switch-master
 ///        └── a Link to each server that is asked for its role
 ///
@@ -16,8 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "redis/link.hpp"
+#include "redis/line.hpp"
 #include "redis/reactor.hpp"
+#include "redis/replicas.hpp"
 #include "redis/sentinel_store.hpp"
 #include "topology/sentinel_watch.hpp"
 
@@ -26,8 +28,9 @@ namespace sluice::redis {
 /// Threads: any.
 class MasterFinder final : public Source, public std::enable_shared_from_this<MasterFinder> {
  public:
-  /// REQUIRES: options.server.moving.
-  MasterFinder(const SentinelStoreOptions& options, Reactor& reactor);
+  /// REQUIRES: options.server.moving. `replicas`: told which there are; may be null.
+  MasterFinder(const SentinelStoreOptions& options, Reactor& reactor,
+               std::shared_ptr<Replicas> replicas);
 
   /// Blocks until a master is known. Throws Error where there is no hope, or at `opens_until`.
   void wait_for_master();
@@ -38,17 +41,6 @@ class MasterFinder final : public Source, public std::enable_shared_from_this<Ma
   SteadyTime on_tick(SteadyTime now) override;
 
  private:
-  /// A connection with what its Link refers to.
-  struct Line {
-    Line(RedisOptions how, Reactor& reactor, Link::Kind kind)
-        : options(std::move(how)), link(options, reactor, channels, trackers, kind) {}
-
-    const RedisOptions options;
-    Channels channels;
-    Trackers trackers;
-    Link link;
-    SteadyTime asked{};
-  };
   using LinePtr = std::shared_ptr<Line>;
   struct Sentinel {
     LinePtr asked, heard;
@@ -73,6 +65,7 @@ class MasterFinder final : public Source, public std::enable_shared_from_this<Ma
 
   Reactor& reactor_;
   const std::shared_ptr<MovingEndpoint> moving_;
+  const std::shared_ptr<Replicas> replicas_;
   const std::string name_;
   const RedisOptions to_sentinels_;
   const RedisOptions to_servers_;

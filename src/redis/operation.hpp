@@ -39,12 +39,17 @@ struct Operation {
   const SteadyTime deadline;
   const bool repeatable;
   const bool messages_first;
-  const int slot;     ///< of a cluster, for which the server of this link is asked
-  bool once = false;  ///< fails with the attempt to connect that is under way, or the next
+  const int slot;  ///< of a cluster, for which the server of this link is asked
+  /// Fails unless it is sent and answered by this connection of the link; 0: by any.
+  std::uint64_t only_by = 0;
+  bool redirected = false;  ///< to this server, which has the slot by no map yet
+  bool once = false;        ///< fails with the attempt to connect that is under way, or the next
   ReadBy read_by;
   std::exception_ptr failure;  ///< set: no replies
   bool returned = false;       ///< another node has the slot now: no replies, no failure
   Completion done;
+
+  std::uint64_t went_by = 0;  ///< the connection that has answered
 
   // The link's own, under its lock.
   std::size_t answered = 0;

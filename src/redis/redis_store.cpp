@@ -8,6 +8,8 @@
 #include "base/event.hpp"
 #include "redis/calls.hpp"
 #include "redis/master_finder.hpp"
+#include "redis/replicas.hpp"
+#include "resp/replica_reads.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice::redis {
@@ -35,15 +37,27 @@ Task<Value> call(ClientPtr client, Request request, CallOptions options) {
   }
 }
 
+/// A command that a replica may answer, too.
+Task<Value> read(ClientPtr client, std::shared_ptr<Replicas> replicas, Request request,
+                 CallOptions options) {
+  if (client->is_of_parent()) throw closed_by_fork();
+  const auto begun = system_clock().steady();
+  auto reading = Replicas::read(std::move(replicas), request, options);
+  auto reply = co_await reading;
+  if (reply) co_return std::move(*reply);
+  auto calling = call(client, std::move(request), rest_of(client->options(), options, begun));
+  co_return co_await calling;
+}
+
 Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks_for,
                           CallOptions options) {
   auto borrowing = client->borrow(deadline_of(client->options(), options));
   Loan loan{client, co_await borrowing};
   const auto deadline = deadline_of(client->options(), options, blocks_for);
   Value reply;
-  const bool was_sent =
+  const auto outcome =
       co_await exchange(loan.link(), request, std::span{&reply, 1}, deadline, options);
-  co_return checked(request, std::move(reply), was_sent);
+  co_return checked(request, std::move(reply), outcome.was_sent);
 }
 
 Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request request,
@@ -51,7 +65,15 @@ Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request reque
   const auto deadline = deadline_of(client->options(), options);
   auto exchanged =
       exchange_batch(client->link(), std::move(batch), std::move(request), deadline, options);
-  co_return co_await exchanged;
+  auto answer = co_await exchanged;
+  co_return std::move(answer.replies);
+}
+
+Task<std::vector<Value>> call_durable_batch(ClientPtr client, DurableLine::Wait wait, Batch batch,
+                                            CallOptions options) {
+  auto calling = call_durably(std::move(client), wait, std::move(batch), options);
+  auto answer = co_await calling;
+  co_return std::move(answer.replies);
 }
 
 Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
@@ -138,8 +160,9 @@ Task<Listener> listen_on(ClientPtr client, std::string channel, MessageHandler f
 
 class RedisStore final : public Store {
  public:
-  explicit RedisStore(ClientPtr client, std::shared_ptr<MasterFinder> finder = nullptr)
-      : client_(std::move(client)), finder_(std::move(finder)) {
+  explicit RedisStore(ClientPtr client, std::shared_ptr<MasterFinder> finder = nullptr,
+                      std::shared_ptr<Replicas> replicas = nullptr)
+      : client_(std::move(client)), finder_(std::move(finder)), replicas_(std::move(replicas)) {
     client_->trackers().on_stale = [weak = std::weak_ptr{client_}] {
       if (auto self = weak.lock()) spawn(ask_for_changes(std::move(self)));
     };
@@ -149,6 +172,7 @@ class RedisStore final : public Store {
     // the lost thread.
     if (client_->is_of_parent()) return;
     if (finder_) finder_->close();
+    if (replicas_) replicas_->close();
     client_->close();
   }
 
@@ -160,6 +184,9 @@ class RedisStore final : public Store {
     request.add(command);
     if (needs.own_connection)
       return call_blocking(client_, std::move(request), needs.blocks_for, options);
+    if (replicas_ && options.read_from == ReadFrom::replica &&
+        resp::may_read_from_replica(command, false))
+      return read(client_, replicas_, std::move(request), options);
     return call(client_, std::move(request), options);
   }
 
@@ -175,7 +202,7 @@ class RedisStore final : public Store {
     Request request{Request::Kind::batch};
     for (std::size_t i = 0; i < batch.size() - (wait ? 1 : 0); ++i)
       add_item(request, batch.items()[i]);
-    if (wait) return call_durably(client_, *wait, std::move(batch), options);
+    if (wait) return call_durable_batch(client_, *wait, std::move(batch), options);
     return call_batch(client_, std::move(batch), std::move(request), options);
   }
 
@@ -211,7 +238,9 @@ class RedisStore final : public Store {
 
  private:
   const ClientPtr client_;
-  const std::shared_ptr<MasterFinder> finder_;  // of a Store whose master is found by Sentinels
+  // Of a Store whose master is found by Sentinels; and if it may read from its replicas.
+  const std::shared_ptr<MasterFinder> finder_;
+  const std::shared_ptr<Replicas> replicas_;
 };
 
 }  // namespace
@@ -234,8 +263,19 @@ std::unique_ptr<Store> open_sentinel(SentinelStoreOptions options) {
       fmt::format("{}+sentinel://{}/{}", is_secure ? "rediss" : "redis", fmt::join(sentinels, ","),
                   options.name));
   auto client = std::make_shared<Client>(options.server);
-  auto finder = std::make_shared<MasterFinder>(options, client->reactor());
-  auto store = std::make_unique<RedisStore>(client, finder);
+  std::shared_ptr<Replicas> replicas;
+  if (options.server.replica_max_lag) {
+    replicas =
+        std::make_shared<Replicas>(client, [server = options.server](const topology::Endpoint& to) {
+          RedisOptions replica = server;
+          replica.moving = nullptr;
+          replica.endpoint = {.host = to.host, .port = to.port, .unix_path = {}};
+          return replica;
+        });
+    client->reactor().add(replicas);
+  }
+  auto finder = std::make_shared<MasterFinder>(options, client->reactor(), replicas);
+  auto store = std::make_unique<RedisStore>(client, finder, replicas);
   const auto until = finder->opens_until();
   client->reactor().add(finder);
   client->start(client);

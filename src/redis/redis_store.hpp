@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "net/endpoint.hpp"
@@ -36,6 +37,8 @@ struct RedisOptions {
   std::string verified_as = {};
   /// Another one is refused.
   ServerKind kind = ServerKind::alone;
+  /// Of a cluster: it is a replica that is to be read from (READONLY).
+  bool is_replica = false;
   /// Null: what is said is not encrypted.
   std::shared_ptr<net::TlsClient> tls = {};
   /// Empty with a password: the server's user "default".
@@ -65,6 +68,11 @@ struct RedisOptions {
   /// the time of a call on a near server, for the CPU of one core while a call is under way. Given
   /// up for a while when it does not pay.
   std::chrono::microseconds spin{0};
+
+  /// With Sentinels, and in a cluster: replicas that are no further behind are read from, by calls
+  /// that say so (CallOptions::read_from). Empty: none is. More: the calls see older data, and
+  /// servers are asked less often.
+  std::optional<std::chrono::milliseconds> replica_max_lag = {};
 
   /// Calls that wait for a reply or a connection. More are refused (effect none).
   std::size_t most_calls = 1 << 20;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -95,5 +96,10 @@ bool keys_of(const CommandSpec& spec, std::span<const std::string_view> words,
 /// or a text that the server will refuse. Empty: it does not wait (XREAD without BLOCK).
 std::optional<std::chrono::milliseconds> waiting_time(const CommandSpec& spec,
                                                       std::span<const std::string_view> words);
+/// Which word says so; empty: none.
+std::optional<std::size_t> place_of_waiting_time(const CommandSpec& spec,
+                                                 std::span<const std::string_view> words);
+/// The word that says `time`.
+std::string waiting_text(const CommandSpec& spec, std::chrono::milliseconds time);
 
 }  // namespace sluice::resp

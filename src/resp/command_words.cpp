@@ -1,4 +1,6 @@
 // What the words of a command say: where its keys are, and how long it may wait.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -129,19 +131,33 @@ milliseconds time_of(std::string_view text, double unit_ms) {
 std::optional<milliseconds> waiting_time(const CommandSpec& spec, Words words) {
   using Form = TimeoutRule::Form;
   if (spec.timeout.form == Form::none) return milliseconds{0};
+  const auto at = place_of_waiting_time(spec, words);
+  if (!at) return std::nullopt;
+  return time_of(words[*at], spec.timeout.form == Form::seconds ? 1000 : 1);
+}
+
+std::optional<std::size_t> place_of_waiting_time(const CommandSpec& spec, Words words) {
+  using Form = TimeoutRule::Form;
+  if (spec.timeout.form == Form::none) return std::nullopt;
   if (spec.timeout.form == Form::seconds) {
     const auto at = spec.timeout.at < 0 ? std::ssize(words) + spec.timeout.at : spec.timeout.at;
     if (at < 1 || at >= std::ssize(words)) return std::nullopt;
-    return time_of(words[static_cast<std::size_t>(at)], 1000);
+    return static_cast<std::size_t>(at);
   }
-  std::optional<milliseconds> block;  // of several the last counts
+  std::optional<std::size_t> block;  // of several the last counts
   for (std::size_t at = 1; at + 1 < words.size();) {
-    if (is_word(words[at], "block")) block = time_of(words[at + 1], 1);
+    if (is_word(words[at], "block")) block = at + 1;
     const auto next = skip_options(words, at, stream_options, 1);
     if (next == at) break;
     at = next;
   }
   return block;
+}
+
+std::string waiting_text(const CommandSpec& spec, milliseconds time) {
+  return spec.timeout.form == TimeoutRule::Form::seconds
+             ? fmt::format("{}.{:03}", time.count() / 1000, time.count() % 1000)
+             : std::to_string(time.count());
 }
 
 bool keys_of(const CommandSpec& spec, Words words, Positions& positions) {

@@ -17,6 +17,9 @@ bool are_same(const Node& one, const Node& other) {
   return one.endpoint && one.endpoint == other.endpoint;
 }
 
+/// Nodes that MOVED alone has told of. Those that a cluster has are in the next view.
+constexpr std::ptrdiff_t most_rumours = 64;
+
 /// Adds `slot` to ranges that end before it.
 void append_slot(std::vector<SlotRange>& ranges, std::uint16_t slot) {
   if (!ranges.empty() && ranges.back().last + 1 == slot)
@@ -170,7 +173,10 @@ std::optional<ClusterMap> ClusterMap::moved(std::uint16_t slot, const Endpoint& 
   ClusterMap after = *this;
   auto found = std::ranges::find(after.nodes_, to, &Node::endpoint);
   if (found == after.nodes_.end()) {
-    if (nodes_.size() >= most_nodes) return std::nullopt;
+    if (nodes_.size() >= most_nodes || std::ranges::count_if(nodes_, [](const Node& one) {
+                                         return one.id.empty();
+                                       }) >= most_rumours)
+      return std::nullopt;
     Node node;
     node.endpoint = to;
     found = after.nodes_.insert(found, std::move(node));
@@ -231,6 +237,22 @@ bool ClusterMap::is_of_the_cluster_of(const ClusterView& view) const {
   return ids.empty() || std::ranges::any_of(view.nodes, [&](const NodeView& one) {
            return ids.contains(one.node.id);
          });
+}
+
+std::vector<Endpoint> serving_replicas_of(const ClusterMap& map, const Endpoint& master) {
+  std::vector<Endpoint> all;
+  if (const auto* const node = map.find(master))
+    for (const auto* const replica : map.replicas_of(*node))
+      if (replica->endpoint && replica->health == Health::online) all.push_back(*replica->endpoint);
+  return all;
+}
+
+bool MissingReplicas::is_due(SteadyTime now) noexcept {
+  constexpr std::chrono::seconds longest{32};
+  if (now < next_) return false;
+  next_ = now + pause_;
+  pause_ = std::min(pause_ * 2, longest);
+  return true;
 }
 
 MapDifference difference(const ClusterMap& before, const ClusterMap& after) {

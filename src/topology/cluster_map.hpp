@@ -12,6 +12,7 @@
 /// epoch or of a later one; the claim that it has answered does not count again.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "base/hash_slot.hpp"
+#include "sluice/clock.hpp"
 #include "topology/cluster_view.hpp"
 
 namespace sluice::topology {
@@ -79,6 +81,22 @@ class ClusterMap {
 
   std::vector<Node> nodes_;
   std::vector<Claim> claims_;  ///< one a slot
+};
+
+/// Where the replicas of a master are that serve. None if it is no node of the map.
+std::vector<Endpoint> serving_replicas_of(const ClusterMap& map, const Endpoint& master);
+
+/// When to doubt a map that knows no replica of a master whose replicas are wanted: after a
+/// failover nodes tell of the new master sooner than of those that follow it, and nothing else
+/// would ask them again. More and more seldom, since there may be none.
+class MissingReplicas {
+ public:
+  bool is_due(SteadyTime now) noexcept;
+  void found() noexcept { *this = {}; }
+
+ private:
+  std::chrono::seconds pause_{1};
+  SteadyTime next_{};
 };
 
 /// What the holder of a map does when another takes its place.

@@ -52,6 +52,34 @@ std::uint16_t told_port(std::int64_t port) {
   return static_cast<std::uint16_t>(port);
 }
 
+bool is_refusal(std::string_view error) noexcept {
+  static constexpr std::string_view beginnings[] = {"MOVED ",    "ASK ",         "TRYAGAIN ",
+                                                    "LOADING ",  "CLUSTERDOWN ", "MASTERDOWN ",
+                                                    "READONLY ", "UNBLOCKED "};
+  // A script that was refused in its middle has perhaps written before.
+  return std::ranges::any_of(beginnings,
+                             [&](std::string_view one) { return error.starts_with(one); }) &&
+         error.find("@user_script") == error.npos;
+}
+
+bool is_refusal_of_script(std::string_view error) noexcept {
+  static constexpr std::string_view beginnings[] = {
+      "MOVED ",
+      "ASK ",
+      "TRYAGAIN Multiple keys request during rehashing of slot",
+      "CLUSTERDOWN The cluster is down",
+      "CLUSTERDOWN Hash slot not served",
+      "MASTERDOWN Link with MASTER is down",
+      "READONLY You can't write against a read only",
+      "READONLY Can not run script with write flag"};
+  const bool is_loading =
+      error.starts_with("LOADING ") && error.ends_with(" is loading the dataset in memory");
+  return is_refusal(error) &&
+         (is_loading || std::ranges::any_of(beginnings, [&](std::string_view one) {
+            return error.starts_with(one);
+          }));
+}
+
 std::optional<Redirection> parse_redirection(std::string_view error, const Endpoint& answerer) {
   const bool is_ask = error.starts_with("ASK ");
   if (!is_ask && !error.starts_with("MOVED ")) return std::nullopt;

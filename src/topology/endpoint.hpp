@@ -37,6 +37,12 @@ struct Redirection {
   friend bool operator==(const Redirection&, const Redirection&) = default;
 };
 
+/// Says that a command was not executed, and may be later or elsewhere: MOVED, ASK, TRYAGAIN,
+/// CLUSTERDOWN, LOADING, MASTERDOWN, READONLY, UNBLOCKED. `error`: without the '-' of the wire.
+bool is_refusal(std::string_view error) noexcept;
+/// The same of a command that runs a script, which may end with any error after it has written: in
+/// the very words that servers have for it.
+bool is_refusal_of_script(std::string_view error) noexcept;
 /// Nothing: `error` is another error reply. Throws Error{protocol} for a redirection that is none.
 std::optional<Redirection> parse_redirection(std::string_view error, const Endpoint& answerer);
 

@@ -68,6 +68,7 @@ void Refresher::begin_round(SteadyTime now, std::vector<RefreshQuestion>& questi
 
   ++round_;
   is_round_open_ = true;
+  unanswered_ = std::min(unanswered_, now);
   is_doubted_ = has_answer_ = has_news_ = false;
   views_.clear();
   map_before_round_ = map_;
@@ -172,13 +173,12 @@ bool Refresher::take(SteadyTime now, const Asked& asked, ClusterView view) {
   };
   if (view.nodes.empty()) return refuse("it knows no node");
   const bool is_of_the_cluster = map_->is_of_the_cluster_of(view);
-  if (is_of_the_cluster) known_answer_ = now;
+  if (is_of_the_cluster) unanswered_ = SteadyTime::max();
   if (!view.is_ok) return refuse("its cluster is in state fail: it is cut off, or slots are lost");
   if (!is_of_the_cluster) {
-    if (!asked.is_seed || known_answer_ + options_.replaced_after > now)
-      return refuse("it belongs to another cluster");
+    if (!asked.is_seed || !is_lost(now)) return refuse("it belongs to another cluster");
     ++replacements_;
-    known_answer_ = now;
+    unanswered_ = SteadyTime::max();
     views_.clear();
     map_before_round_ = std::make_shared<const ClusterMap>();
   }

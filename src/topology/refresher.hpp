@@ -20,8 +20,9 @@
 ///
 /// An answer is of use at once: a node that is silent delays nothing. What the map becomes stands
 /// in cluster_map.hpp. A node without a common id is of another cluster, as when an address is
-/// given to another server: it is refused. Only when no node of this cluster has answered for
-/// `replaced_after`, the seeds are believed, whatever they belong to, and the map begins anew.
+/// given to another server: it is refused. Only when no node of this cluster has answered what was
+/// asked for `replaced_after`, the seeds are believed, whatever they belong to, and the map begins
+/// anew.
 ///
 /// Threads: one at a time. Cost: act() O(nodes), answered() 1 ms or less a view.
 #pragma once
@@ -96,6 +97,10 @@ class Refresher {
   std::shared_ptr<const ClusterMap> map() const noexcept { return map_; }
   /// How often the cluster was another one, with no node of the one before: what lay there is gone.
   std::uint64_t replacements() const noexcept { return replacements_; }
+  /// None of its nodes has answered for `replaced_after`: whoever is at a seed will be believed.
+  bool is_lost(SteadyTime now) const noexcept {
+    return unanswered_ != SteadyTime::max() && now - unanswered_ >= options_.replaced_after;
+  }
   /// What the nodes have answered that gave no map, for an error message; empty: they all did.
   std::string why_not() const;
   std::size_t in_flight() const noexcept { return in_flight_.size(); }
@@ -156,7 +161,7 @@ class Refresher {
   SteadyTime due_{};      // a troubled round, but for the gap
   SteadyTime periodic_ = SteadyTime::max();
   SteadyTime last_round_ = SteadyTime::min();
-  SteadyTime known_answer_ = SteadyTime::min();  // when a node of this cluster has answered
+  SteadyTime unanswered_ = SteadyTime::max();  // since when no node of this cluster has answered
 };
 
 }  // namespace sluice::topology

@@ -63,6 +63,23 @@ TEST(Open, WhatNamesNoMasterOfSentinelsIsABadArgumentThatSaysWhy) {
   }
 }
 
+TEST(Open, ReplicasAreReadFromWhereTheyAreKnown) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"redis://a?read_from=replica", "open redis+sentinel:// or redis+cluster://"},
+      {"rediss://a?replica_max_lag=1s", "open redis+sentinel:// or redis+cluster://"},
+      {"redis+unix:///s?read_from=master", "open redis+sentinel:// or redis+cluster://"},
+      {"redis+cluster://a?read_from=slave", "read_from is replica or master"},
+      {"redis+cluster://a?replica_max_lag=1s", "no use without read_from=replica"},
+      {"redis+sentinel://a/m?read_from=replica&replica_max_lag=99ms", "100ms at least"},
+      {"redis+sentinel://a/m?read_from=replica&replica_max_lag=soon", "replica_max_lag"},
+  };
+  for (const auto& [url, why] : wrong) {
+    const auto error = failure_of(url);
+    EXPECT_EQ(error.errc(), Errc::bad_argument) << url;
+    EXPECT_NE(error.message().find(why), std::string::npos) << error.what();
+  }
+}
+
 TEST(Open, WhatTlsIsToldIsCheckedBeforeAnythingIsDialled) {
   const std::pair<const char*, const char*> wrong[] = {
       {"redis://h?tls_ca=/ca.pem", "write rediss://"},

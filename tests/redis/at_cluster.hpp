@@ -17,7 +17,7 @@ namespace sluice::test {
 inline redis::ClusterStoreOptions at(ClusterRig& rig) {
   redis::ClusterStoreOptions options{.node = {}, .seeds = {}};
   for (std::size_t i = 0; i < rig.size(); ++i)
-    options.seeds.push_back({.host = "127.0.0.1", .port = rig.node(i).port(), .unix_path = {}});
+    options.seeds.push_back({.host = rig.host(i), .port = rig.node(i).port(), .unix_path = {}});
   options.node.connect_timeout = options.node.command_timeout = std::chrono::seconds{30};
   options.node.backoff_min = std::chrono::milliseconds{2};
   options.node.backoff_max = std::chrono::milliseconds{50};

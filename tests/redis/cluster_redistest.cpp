@@ -1,4 +1,5 @@
 // A Store of a real cluster: three masters with a replica each.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -6,6 +7,8 @@
 
 #include "base/sha1.hpp"
 #include "redis/at_cluster.hpp"
+#include "support/certificates.hpp"
+#include "support/free_port.hpp"
 
 namespace sluice {
 namespace {
@@ -35,6 +38,25 @@ TEST_F(ClusterStoreTest, RunsAScriptThatANodeDoesNotKnow) {
               "[\"" + std::string{key} + "\", \"x\"]");
   store->run({"SCRIPT", "FLUSH"}).get();
   EXPECT_EQ(to_string(store->run(script, {"b"}, {"x"}).get()), "[\"b\", \"x\"]");
+}
+
+/// It has written, so it may not be sent again.
+TEST_F(ClusterStoreTest, WhatAScriptSaysItselfIsItsReply) {
+  for (const std::string_view words :
+       {"TRYAGAIN later", "CLUSTERDOWN by me", "LOADING", "READONLY for now"}) {
+    const auto text =
+        fmt::format("redis.call('INCR', KEYS[1]) return redis.error_reply('{}')", words);
+    const auto sha1 = sha1_hex(text);
+    const Script script{"test", text, sha1};
+    store->run({"DEL", "own"}).get();
+    EXPECT_THROW((void)store->run(script, {"own"}, {}).get(), Error) << words;
+    EXPECT_EQ(store->run({"GET", "own"}).get().as_text(), "1") << words;
+    Batch batch;
+    const std::string_view keys[] = {"own"};
+    batch.add(script, Words{keys}, {});
+    EXPECT_TRUE(store->run(std::move(batch)).get().at(0).is_error()) << words;
+    EXPECT_EQ(store->run({"GET", "own"}).get().as_text(), "2") << words;
+  }
 }
 
 TEST_F(ClusterStoreTest, T13_KeysOfSeveralSlotsAreRefusedAndNothingIsSent) {
@@ -70,6 +92,38 @@ TEST_F(ClusterStoreTest, ASlotThatMovesIsFollowed) {
   rig().move_slot(slot, to, from);
 }
 
+TEST_F(ClusterStoreTest, T12_TransactionsAreScripts) {
+  Batch batch;
+  batch.add({"MULTI"}).add({"SET", "{m}1", "1"}).add({"SET", "{m}2", "1"}).add({"EXEC"});
+  EXPECT_EQ(failure_of([&] { store->run(batch).get(); }).errc(), Errc::bad_argument);
+  EXPECT_EQ(store->run({"DBSIZE"}).get(), Value::integer(0));
+
+  // A script is executed whole or not at all, while its slot is under way, too.
+  static const std::string text =
+      "redis.call('incr', KEYS[1]) redis.call('incr', KEYS[2]) return redis.call('get', KEYS[1])";
+  const auto sha1 = sha1_hex(text);
+  const Script script{"both", text, sha1};
+  const auto from = master_of("{m}");
+  const auto to = other_than("{m}");
+  std::atomic<int> done{0};
+  std::jthread caller{[&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      store->run(script, {"{m}1", "{m}2"}, {}).get();
+      ++done;
+    }
+  }};
+  for (int turn = 0; turn < 4; ++turn) {
+    const auto before = done.load();
+    EXPECT_TRUE(comes_true([&] { return done > before; }));
+    turn % 2 == 0 ? rig().move_slot(hash_slot("{m}"), from, to)
+                  : rig().move_slot(hash_slot("{m}"), to, from);
+  }
+  caller.request_stop();
+  caller.join();
+  EXPECT_EQ(store->run({"GET", "{m}1"}).get().as_text(), std::to_string(done));
+  EXPECT_EQ(store->run({"GET", "{m}2"}).get().as_text(), std::to_string(done));
+}
+
 TEST_F(ClusterStoreTest, HearsWhatIsPublished) {
   std::atomic<int> told{0};
   const auto classic =
@@ -101,6 +155,47 @@ TEST_F(ClusterStoreTest, ACallUnderWayEndsWhenTheStoreIsClosed) {
   store.reset();
   waiting.join();
   EXPECT_EQ(failure_of([&] { std::rethrow_exception(failure); }).errc(), Errc::closed);
+}
+
+TEST(ClusterTls, T48_NodesThatAreToldAsAddressesAreVerifiedByTheirNames) {
+  test::Certificates files;
+  files.make("node", "DNS:localhost,DNS:node-0.example,DNS:node-1.example");
+  files.make("other", "DNS:localhost,DNS:node-0.example");
+  std::vector<std::uint16_t> ports;
+  test::ClusterRig rig{{.masters = 2, .replicas = 0, .own_config = [&](std::size_t number) {
+                          ports.push_back(test::free_port());
+                          auto lines = files.redis(ports.back(), "no", "node");
+                          lines.push_back("tls-cluster yes");
+                          lines.push_back(
+                              fmt::format("cluster-announce-hostname node-{}.example", number));
+                          return lines;
+                        }}};
+  redis::ClusterStoreOptions options{.node = {}, .seeds = {}};
+  options.node.connect_timeout = options.node.command_timeout = 30s;
+  options.node.tls = std::make_shared<net::TlsClient>(net::TlsClientOptions{
+      .files = {.certificate = {}, .key = {}, .ca = files["ca.pem"]}, .server_name = {}});
+  options.seeds.push_back({.host = "localhost", .port = ports[0], .unix_path = {}});
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(comes_true([&] {
+      const auto nodes = rig.client_of(i).command({"CLUSTER", "NODES"}).as_text();
+      return nodes.find("node-0.example") != nodes.npos &&
+             nodes.find("node-1.example") != nodes.npos;
+    }));
+  const auto store = redis::open_cluster(options);
+  for (const auto* const key : {"a", "b", "c", "d"})
+    EXPECT_EQ(store->run({"SET", key, key}).get().as_text(), "OK");
+
+  EXPECT_FALSE(rig.client_of(1)
+                   .command({"CONFIG", "SET", "tls-cert-file", files["other.pem"], "tls-key-file",
+                             files["other.key"]})
+                   .is_error());
+  const auto again = redis::open_cluster(options);
+  const auto refused = failure_of([&] {
+    for (const auto* const key : {"a", "b", "c", "d"})
+      again->run({"SET", key, key}, {.timeout = 2s}).get();
+  });
+  EXPECT_NE(refused.message().find("node-1.example"), std::string::npos) << refused.message();
+  EXPECT_EQ(refused.effect(), Effect::none);
 }
 
 }  // namespace

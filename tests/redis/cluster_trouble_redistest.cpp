@@ -1,4 +1,5 @@
 // A Store of a real cluster while slots move, and nodes change their roles, die and fall silent.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,8 +9,11 @@
 
 #include "base/sha1.hpp"
 #include "redis/at_cluster.hpp"
-#include "redis/fake_server.hpp"
+#include "redis/fake_node.hpp"
 #include "store/reply_error.hpp"
+#include "support/fault_proxy.hpp"
+#include "support/free_port.hpp"
+#include "support/sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -17,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::comes_true;
 using test::failure_of;
+using test::FakeNode;
 
 class ClusterTrouble : public test::AtCluster {};
 
@@ -99,6 +104,79 @@ TEST_F(ClusterTrouble, AServerWithoutAClusterIsRefused) {
   EXPECT_NE(refused.message().find("no node of a cluster"), std::string::npos) << refused.message();
 }
 
+/// Moves a node that runs to another port of its own.
+void listen_at(std::uint16_t before, std::uint16_t after) {
+  test::PlainClient client{before};
+  EXPECT_EQ(client.command({"CONFIG", "SET", "port", std::to_string(after)}),
+            Value::simple_string("OK"));
+  client.command({"CLIENT", "KILL", "TYPE", "normal"});
+}
+
+TEST_F(ClusterTrouble, T02_WhenNoKnownNodeAnswersTheSeedsAreAskedAnew) {
+  test::FaultProxy seed{rig().node(0).port()};  // a name that leads elsewhere later
+  auto options = at(rig());
+  options.seeds.resize(1);
+  options.seeds[0].port = seed.port();
+  const auto named = redis::open_cluster(options);
+  named->run({"SET", "{s}", "1"}).get();
+  std::vector<std::uint16_t> ports;
+  for (std::size_t i = 0; i < rig().size(); ++i) {
+    ports.push_back(test::free_port());
+    listen_at(rig().node(i).port(), ports[i]);
+  }
+  seed.turn_to(ports[0]);
+  EXPECT_EQ(named->run({"GET", "{s}"}).get().as_text(), "1");
+  EXPECT_EQ(named->run({"DBSIZE"}).get(), Value::integer(1));
+  for (std::size_t i = 0; i < rig().size(); ++i) listen_at(ports[i], rig().node(i).port());
+}
+
+TEST_F(ClusterTrouble, T03_NodesWithoutAnAddressAreWhereTheAnswerCameFrom) {
+  set("cluster-preferred-endpoint-type", "unknown-endpoint");
+  const auto named = redis::open_cluster(at(rig()));
+  for (const auto* const key : {"a", "b", "c", "{m}"}) {
+    EXPECT_EQ(named->run({"SET", key, key}).get().as_text(), "OK");
+  }
+  const auto from = master_of("{m}");
+  const auto to = other_than("{m}");
+  rig().move_slot(hash_slot("{m}"), from, to);
+  EXPECT_EQ(named->run({"GET", "{m}"}).get().as_text(), "{m}");  // MOVED 10276 :7001
+  rig().move_slot(hash_slot("{m}"), to, from);
+  set("cluster-preferred-endpoint-type", "ip");
+}
+
+TEST_F(ClusterTrouble, T03_ANodeWhoseNameIsNotAnnouncedIsNotDialled) {
+  const auto nameless = master_of("{s}");
+  const auto other = other_than("{s}");
+  for (std::size_t i = 0; i < rig().size(); ++i)
+    if (i != nameless)
+      rig().client_of(i).command({"CONFIG", "SET", "cluster-announce-hostname", "localhost"});
+  set("cluster-preferred-endpoint-type", "hostname");
+  for (std::size_t i = 0; i < rig().size(); ++i)
+    EXPECT_TRUE(comes_true([&] {
+      auto client = rig().client_of(i);
+      const auto slots = to_string(client.command({"CLUSTER", "SLOTS"}), 100'000);
+      int named = 0;
+      for (auto at = slots.find("\"localhost\""); at != slots.npos;
+           at = slots.find("\"localhost\"", at + 1))
+        ++named;
+      return named == 5;
+    }));
+  const auto named = redis::open_cluster(at(rig()));
+  const std::string here = "{" + std::string{master_of("a") == other ? "a" : "b"} + "}";
+  if (master_of(here) != nameless) {
+    EXPECT_EQ(named->run({"SET", here, "1"}).get().as_text(), "OK");
+  }
+  const auto refused = failure_of([&] {
+    named->run({"SET", "{s}", "1"}, {.timeout = 500ms}).get();
+  });
+  EXPECT_EQ(refused.errc(), Errc::connection);
+  EXPECT_EQ(refused.effect(), Effect::none);
+  EXPECT_NE(refused.message().find("cluster-announce-hostname"), std::string::npos)
+      << refused.message();
+  set("cluster-preferred-endpoint-type", "ip");
+  set("cluster-announce-hostname", "");
+}
+
 TEST_F(ClusterTrouble, T04_AMasterIsKilledUnderLoad) {
   const auto victim = master_of(Counting::key(0));
   Counting counting{*store, 6};
@@ -135,7 +213,7 @@ int questions(test::ClusterRig& rig) {
 TEST_F(ClusterTrouble, T08_ManyThreadsAskNoMoreThanTenTimesASecond) {
   const auto begin = std::chrono::steady_clock::now();
   const int before = questions(rig());
-  Counting counting{*store, 64};
+  Counting counting{*store, test::is_sanitized ? 64 : 1000};
   counting.wait_for(2);
   rig().fail_over(master_of(Counting::key(0)));
   counting.wait_for(2);
@@ -145,57 +223,55 @@ TEST_F(ClusterTrouble, T08_ManyThreadsAskNoMoreThanTenTimesASecond) {
   EXPECT_LE(questions(rig()) - before, 10 * (seconds.count() + 1));
 }
 
-/// A node that says that it has all slots, and redirects every command to another port.
-class Redirector {
- public:
-  explicit Redirector(const std::atomic<std::uint16_t>& to)
-      : to_(to),
-        server_([this](test::FakeServer::Peer& peer, int) { serve(peer); },
-                test::FakeServer::Serves::at_once) {}
-
-  std::uint16_t port() const noexcept { return server_.port(); }
-  int calls() const noexcept { return calls_; }
-
- private:
-  void serve(test::FakeServer::Peer& peer) {
-    for (auto words = peer.command(); !words.empty(); words = peer.command()) {
-      if (words[0] == "HELLO") {
-        peer.send("%3\r\n+proto\r\n:3\r\n+mode\r\n+cluster\r\n+version\r\n+7.0.15\r\n");
-      } else if (words[0] == "PING") {
-        peer.send("+PONG\r\n");
-      } else if (words[0] == "CLUSTER" && words[1] == "INFO") {
-        send(peer, "cluster_state:ok\r\ncluster_current_epoch:1\r\n");
-      } else if (words[0] == "CLUSTER" && words[1] == "NODES") {
-        send(peer, "0123456789012345678901234567890123456789 127.0.0.1:" + std::to_string(port()) +
-                       "@1 myself,master - 0 0 1 connected 0-16383\n");
-      } else if (words[0] == "CLUSTER") {
-        peer.send("-ERR unknown subcommand\r\n");
-      } else {
-        ++calls_;
-        peer.send("-MOVED 1 127.0.0.1:" + std::to_string(to_) + "\r\n");
-      }
-    }
+TEST_F(ClusterTrouble, T07_ANodeThatNobodyHasToldOfIsUsedWithOneQuestion) {
+  const test::RedisServer stranger{{"cluster-enabled yes", "cluster-node-timeout 1000",
+                                    fmt::format("cluster-port {}", test::free_port())}};
+  test::PlainClient there{stranger.port()};
+  const auto id = there.command({"CLUSTER", "MYID"}).as_text();
+  const auto from = master_of("{m}");
+  const auto slot = std::to_string(hash_slot("{m}"));
+  const auto bus = there.command({"CONFIG", "GET", "cluster-port"}).as_items().at(1).as_text();
+  auto source = rig().client_of(from);
+  source.command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(stranger.port()), bus});
+  for (std::size_t i = 0; i < rig().size(); ++i)
+    EXPECT_TRUE(comes_true([&] {
+      const auto nodes = rig().client_of(i).command({"CLUSTER", "NODES"}).as_text();
+      return nodes.find(id) != nodes.npos && nodes.find("handshake") == nodes.npos;
+    }));
+  EXPECT_TRUE(comes_true([&] {
+    return there.command({"CLUSTER", "INFO"}).as_text().find("cluster_known_nodes:7") !=
+           std::string::npos;
+  }));
+  store->run({"GET", "{m}"}).get();
+  there.command({"CLUSTER", "SETSLOT", slot, "IMPORTING", rig().id_of(from)});
+  there.command({"CLUSTER", "SETSLOT", slot, "NODE", id});
+  source.command({"CLUSTER", "SETSLOT", slot, "NODE", id});
+  EXPECT_TRUE(comes_true([&] {
+    return there.command({"SET", "{m}", "1"}) == Value::simple_string("OK");
+  }));
+  const int before = questions(rig());
+  EXPECT_EQ(store->run({"GET", "{m}"}).get().as_text(), "1");
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(store->run({"GET", "{m}"}).get().as_text(), "1");
+  EXPECT_LE(questions(rig()) - before, 6) << "a round of three, and one that was due";
+  // As it was.
+  there.command({"DEL", "{m}"});
+  source.command({"CLUSTER", "SETSLOT", slot, "IMPORTING", id});
+  source.command({"CLUSTER", "SETSLOT", slot, "NODE", rig().id_of(from)});
+  for (std::size_t i = 0; i < rig().size(); ++i) {
+    rig().client_of(i).command({"CLUSTER", "SETSLOT", slot, "NODE", rig().id_of(from)});
+    rig().client_of(i).command({"CLUSTER", "FORGET", id});
   }
-  static void send(test::FakeServer::Peer& peer, const std::string& text) {
-    peer.send("$" + std::to_string(text.size()) + "\r\n" + text + "\r\n");
-  }
+}
 
-  const std::atomic<std::uint16_t>& to_;
-  std::atomic<int> calls_{0};
-  test::FakeServer server_;
-};
-
+/// Two nodes of which each says that the other has the slot.
 TEST(ClusterCircle, T09_MovedInACircleEndsByTheDeadlineAndWithoutHaste) {
-  std::atomic<std::uint16_t> first{0};
-  std::atomic<std::uint16_t> second{0};
-  const Redirector one{second};
-  const Redirector other{first};
-  first = one.port();
-  second = other.port();
-  redis::ClusterStoreOptions options{.node = {}, .seeds = {}};
-  options.node.connect_timeout = 30s;
-  options.seeds.push_back({.host = "127.0.0.1", .port = first, .unix_path = {}});
-  const auto store = redis::open_cluster(options);
+  std::atomic<const FakeNode*> first{nullptr};
+  std::atomic<const FakeNode*> second{nullptr};
+  const FakeNode one{[&](const auto&) { return one.moved_to(*second); }};
+  const FakeNode other{[&](const auto&) { return other.moved_to(*first); }};
+  first = &one;
+  second = &other;
+  const auto store = redis::open_cluster(one.options());
   const auto ask = [&] {
     return failure_of([&] { store->run({"INCR", "key"}, {.timeout = 500ms}).get(); });
   };
@@ -294,6 +370,30 @@ TEST_F(ClusterTrouble, T14_ASilentMasterIsLeftWhenItsSlotsHaveAnother) {
   EXPECT_NE(master_of("{s}"), silent);
 }
 
+TEST_F(ClusterTrouble, T15_AtAnAddressOfANodeAForeignOneIsNotSpokenTo) {
+  const test::RedisServer foreign{{"cluster-enabled yes", "cluster-require-full-coverage no",
+                                   fmt::format("cluster-port {}", test::free_port())}};
+  test::PlainClient there{foreign.port()};
+  there.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+  EXPECT_TRUE(comes_true([&] { return !there.command({"SET", "a", "1"}).is_error(); }));
+  there.command({"FLUSHALL"});
+  store->run({"SET", "{s}", "1"}).get();
+  set("cluster-node-timeout", "60000");  // nobody takes its place
+  const auto master = master_of("{s}");
+  const auto port = std::to_string(rig().node(master).port());
+  rig().node(master).kill();
+  EXPECT_EQ(there.command({"CONFIG", "SET", "port", port}), Value::simple_string("OK"));
+  const auto refused = failure_of([&] { store->run({"SET", "{s}", "2"}, {.timeout = 1s}).get(); });
+  EXPECT_EQ(refused.effect(), Effect::none);
+  EXPECT_NE(refused.message().find("another cluster"), std::string::npos) << refused.message();
+  EXPECT_EQ(there.command({"DBSIZE"}), Value::integer(0));
+  EXPECT_EQ(there.command({"CONFIG", "SET", "port", std::to_string(test::free_port())}),
+            Value::simple_string("OK"));
+  rig().node(master).start();
+  EXPECT_EQ(store->run({"SET", "{s}", "3"}).get().as_text(), "OK");
+  set("cluster-node-timeout", "1000");
+}
+
 TEST_F(ClusterTrouble, T16_AMasterThatComesBackEmptyIsTold) {
   std::atomic<int> told{0};
   const auto watch = store->watch_connection([&] { ++told; });
@@ -333,6 +433,65 @@ TEST_F(ClusterTrouble, T17_OfABatchOnlyTheItemsOfADeadNodeFail) {
   }
   rig().node(dead).start();
   set("cluster-node-timeout", "1000");
+}
+
+TEST_F(ClusterTrouble, ABatchThatEndsWithWaitGoesOnAtTheNextMaster) {
+  // The connection of such batches is there, and one is under way when the node falls silent.
+  Batch first;
+  first.add({"SET", "{s}", "1"}).add({"WAIT", "1", "10000"});
+  EXPECT_EQ(store->run(first).get().back(), Value::integer(1));
+  const auto silent = master_of("{s}");
+  rig().node(silent).stop();
+  std::vector<std::jthread> crowd;
+  for (int i = 0; i < 3; ++i)  // one is sent, the others wait behind it
+    crowd.emplace_back([&] {
+      Batch batch;
+      batch.add({"SET", "{s}", "2"}).add({"WAIT", "0", "1000"});
+      const auto replies = store->run(batch, {.timeout = 60s, .repeatable = true}).get();
+      EXPECT_EQ(replies.at(0), Value::simple_string("OK")) << to_string(replies.at(0));
+    });
+  crowd.clear();
+  EXPECT_NE(master_of("{s}"), silent) << "which goes on only when the test is over";
+}
+
+TEST_F(ClusterTrouble, CommandsToAllMastersGoOnWhereOneWasReplaced) {
+  for (int i = 0; i < 30; ++i) store->run({"SET", std::to_string(i), "1"}).get();
+  const auto silent = master_of("1");
+  auto replica = rig().client_of(rig().replica_of(silent));
+  auto master = rig().client_of(silent);
+  EXPECT_TRUE(
+      comes_true([&] { return master.command({"DBSIZE"}) == replica.command({"DBSIZE"}); }));
+  rig().node(silent).stop();
+  EXPECT_EQ(store->run({"DBSIZE"}, {.timeout = 60s}).get(), Value::integer(30));
+  EXPECT_EQ(store->run({"FLUSHALL"}, {.timeout = 60s, .repeatable = true}).get(),
+            Value::simple_string("OK"));
+  EXPECT_EQ(store->run({"DBSIZE"}, {.timeout = 60s}).get(), Value::integer(0));
+  EXPECT_NE(master_of("1"), silent) << "which goes on only when the test is over";
+}
+
+TEST(ClusterBlocking, WhatIsRedirectedWaitsForTheRestOfItsTime) {
+  std::mutex mutex;
+  std::vector<std::string> times;
+  const FakeNode target{[&](const auto& words) {
+    const std::lock_guard lock{mutex};
+    times.push_back(words.back());
+    return std::string{"_\r\n"};
+  }};
+  const FakeNode source{[&](const auto&) {
+    std::this_thread::sleep_for(20ms);  // it blocks
+    return source.moved_to(target);
+  }};
+  const auto pop = [&](std::string_view time) {
+    return redis::open_cluster(source.options())->run({"BLPOP", "key", time}).get();
+  };
+  EXPECT_TRUE(pop("100").is_null());
+  EXPECT_TRUE(pop("0").is_null());
+  EXPECT_TRUE(pop("0.01").is_null());
+  const std::lock_guard lock{mutex};
+  ASSERT_EQ(times.size(), 2U) << "the time of the last one was over";
+  EXPECT_LT(std::stod(times[0]), 100);
+  EXPECT_GT(std::stod(times[0]), 0);
+  EXPECT_EQ(times[1], "0") << "for ever";
 }
 
 TEST_F(ClusterTrouble, T18_OneThreadsOrderInASlotSurvivesRedirections) {

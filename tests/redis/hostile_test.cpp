@@ -10,7 +10,9 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "redis/fake_server.hpp"
 #include "redis/odd_replies.hpp"
@@ -299,6 +301,27 @@ void play_alone(std::uint64_t seed) {
 TEST(Hostile, AnyBytesAreNotTakenForTheNextReply) {
   const auto begin = first_seed();
   for (std::uint64_t i = 0; i < rounds(20U) && !HasFailure(); ++i) play_alone(begin + i * 10'000);
+}
+
+Task<std::string> ask_after_an_odd_one(Store& store, std::string key) {
+  auto odd = store.run({"GET", "odd"});
+  (void)co_await odd;
+  auto next = store.run({"GET", key});
+  co_return to_string(co_await next, 200);
+}
+
+/// The caller who was answered may ask the next before what is left over has been looked at.
+TEST(Hostile, TheBeginningOfAReplyToNobodyIsNotOfTheNextCall) {
+  FakeServer server{[](FakeServer::Peer& peer, int) {
+    if (!peer.greet()) return;
+    for (auto words = peer.command(); !words.empty(); words = peer.command())
+      peer.send(words.back() == "odd" ? "+OK\r\n+QUE" : bulk(words.back()));
+  }};
+  const auto store = redis::open_redis(server.options());
+  for (int i = 0; i < 100; ++i) {
+    const std::string canary = "canaryX" + std::to_string(i) + "X";
+    ASSERT_EQ(ask_after_an_odd_one(*store, canary).get(), '"' + canary + '"') << i;
+  }
 }
 
 TEST(Hostile, HugeAnnouncementsTakeNoMemory) {

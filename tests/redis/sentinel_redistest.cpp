@@ -336,6 +336,46 @@ TEST(SentinelStore, SpeaksTlsWithServersAndSentinels) {
   EXPECT_NE(failure.message().find("other"), std::string::npos) << failure.what();
 }
 
+TEST(SentinelStore, ReplicasAnswerReadsThatMayBeOld) {
+  SentinelRig rig{{.replicas = 2, .sentinels = 1}};
+  auto options = options_of(rig);
+  options.server.database = 3;
+  options.server.replica_max_lag = 1s;
+  const auto store = redis::open_sentinel(options);
+  const CallOptions at_replica{.read_from = ReadFrom::replica};
+  const auto is_read_from_replica = [&](std::initializer_list<std::string_view> command) {
+    const auto served = metrics().redis_replica_reads.load();
+    return comes_true([&] {
+      store->run(command, at_replica).get();
+      return metrics().redis_replica_reads.load() > served;
+    });
+  };
+  store->run({"SET", "k", "0"}).get();
+  EXPECT_TRUE(is_read_from_replica({"GET", "k"}));
+  EXPECT_TRUE(is_read_from_replica({"EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "k"}));
+  EXPECT_EQ(failure_of([&] {
+              store->run({"LLEN", "k"}, at_replica).get();
+            }).errc(),
+            Errc::wrong_type);
+  for (int i = 1; i < 100; ++i) {
+    const auto value = std::to_string(i);
+    store->run({"SET", "k", value}).get();
+    const auto options_of_read =
+        CallOptions{.read_from = ReadFrom::replica, .no_older_than = store->clock().steady()};
+    EXPECT_EQ(store->run({"GET", "k"}, options_of_read).get().as_text(), value);
+  }
+  // The master stays behind, alone with what it had; its replicas have another one.
+  rig.fail_over();
+  EXPECT_TRUE(comes_true([&] { return !is_at(*store, rig.server(0)); }));
+  store->run({"SET", "k", "after"}).get();
+  EXPECT_TRUE(comes_true([&] {
+    return store->run({"GET", "k"}, at_replica).get().as_text() == "after";
+  }));
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(store->run({"GET", "k"}, at_replica).get().as_text(), "after");
+  EXPECT_TRUE(is_read_from_replica({"GET", "k"}));
+}
+
 TEST(SentinelStore, AMasterThatDiesIsWaitedFor) {
   SentinelRig rig;
   const auto store = redis::open_sentinel(options_of(rig));

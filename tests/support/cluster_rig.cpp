@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <system_error>
 
 #include "base/hash_slot.hpp"
 #include "support/comes_true.hpp"
 #include "support/free_port.hpp"
+#include "support/partition.hpp"
 
 namespace sluice::test {
 namespace {
@@ -47,12 +49,26 @@ ClusterRig::ClusterRig() : ClusterRig(Options{}) {}
 ClusterRig::ClusterRig(Options options) {
   const auto count = static_cast<std::size_t>(options.masters * (1 + options.replicas));
   slaves_ = static_cast<std::size_t>(options.replicas);
+  is_apart_ = options.apart;
   for (std::size_t i = 0; i < count; ++i) {
     auto config = options.config;
     config.insert(config.end(), {"cluster-enabled yes", "cluster-config-file nodes.conf",
                                  "cluster-node-timeout 1000", "repl-ping-replica-period 1",
                                  "cluster-allow-replica-migration no",
                                  fmt::format("cluster-port {}", free_port())});
+    if (options.own_config)
+      for (auto& line : options.own_config(i)) config.push_back(std::move(line));
+    if (is_apart_) {
+      Partition::add_place(static_cast<int>(i) + 1);
+      config.insert(config.end(), {"bind 127.0.0.1 " + host(i), "bind-source-addr " + host(i),
+                                   "cluster-announce-ip " + host(i)});
+    }
+    if (options.certificates) {
+      tls_ports_.push_back(free_port());
+      std::ranges::move(options.certificates->redis(tls_ports_.back(), "yes"),
+                        std::back_inserter(config));
+      config.insert(config.end(), {"tls-cluster yes", "tls-replication yes"});
+    }
     nodes_.push_back(std::make_unique<RedisServer>(std::move(config)));
   }
   create(options);
@@ -69,7 +85,7 @@ void ClusterRig::create(const Options& options) {
     if (i == 0) continue;
     auto first = client_of(0);
     const auto bus = client.command({"CONFIG", "GET", "cluster-port"}).as_items().at(1).as_text();
-    do_on(first, {"CLUSTER", "MEET", "127.0.0.1", std::to_string(node(i).port()), bus});
+    do_on(first, {"CLUSTER", "MEET", host(i), std::to_string(node(i).port()), bus});
   }
   for (std::size_t i = masters; i < size(); ++i) {
     auto client = client_of(i);
@@ -87,12 +103,25 @@ void ClusterRig::create(const Options& options) {
   expect(comes_true([&] { return is_whole(); }), "it does not become whole");
 }
 
-std::string ClusterRig::url() const {
-  std::string hosts;
-  for (const auto& node : nodes_)
-    hosts += fmt::format("{}127.0.0.1:{}", hosts.empty() ? "" : ",", node->port());
-  return "redis+cluster://" + hosts;
+std::string ClusterRig::host(std::size_t number) const {
+  return is_apart_ ? Partition::place(static_cast<int>(number) + 1) : "127.0.0.1";
 }
+
+std::string ClusterRig::url_of(std::string_view scheme,
+                               const std::vector<std::uint16_t>& ports) const {
+  std::string hosts;
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", host(i), ports[i]);
+  return fmt::format("{}://{}", scheme, hosts);
+}
+
+std::string ClusterRig::url() const {
+  std::vector<std::uint16_t> ports;
+  for (const auto& node : nodes_) ports.push_back(node->port());
+  return url_of("redis+cluster", ports);
+}
+
+std::string ClusterRig::secure_url() const { return url_of("rediss+cluster", tls_ports_); }
 
 std::string ClusterRig::id_of(std::size_t number) {
   return client_of(number).command({"CLUSTER", "MYID"}).as_text();

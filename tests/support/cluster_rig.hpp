@@ -2,10 +2,12 @@
 /// folder, gone with its owner. It has 1 s of node-timeout.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "support/certificates.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 
@@ -17,6 +19,12 @@ class ClusterRig {
     int masters = 3;
     int replicas = 1;  ///< of each master
     std::vector<std::string> config = {};
+    /// More lines, of one node.
+    std::function<std::vector<std::string>(std::size_t)> own_config = {};
+    /// Each node at a Partition::place() of its own, from which it speaks to the others, too.
+    bool apart = false;
+    /// With these each node speaks TLS as well, and wants a certificate of its clients.
+    const Certificates* certificates = nullptr;
   };
 
   /// Returns when all nodes say that the cluster is whole, and replicas follow.
@@ -25,8 +33,13 @@ class ClusterRig {
 
   RedisServer& node(std::size_t number) { return *nodes_.at(number); }
   std::size_t size() const noexcept { return nodes_.size(); }
+  /// Where it says that it is. At 127.0.0.1 it is always reached.
+  std::string host(std::size_t number) const;
   /// "redis+cluster://127.0.0.1:1,127.0.0.1:2,..." of all nodes.
   std::string url() const;
+  /// The same by TLS, without the files.
+  std::string secure_url() const;
+  std::uint16_t tls_port(std::size_t number) const { return tls_ports_.at(number); }
 
   /// The number of the node that says that it is the slot's master; of a node that runs.
   std::size_t master_of(const std::string& key);
@@ -51,10 +64,12 @@ class ClusterRig {
  private:
   void create(const Options& options);
   bool agrees(std::size_t number);
+  std::string url_of(std::string_view scheme, const std::vector<std::uint16_t>& ports) const;
 
   std::vector<std::unique_ptr<RedisServer>> nodes_;
-  std::vector<std::string> config_;
+  std::vector<std::uint16_t> tls_ports_;
   std::size_t slaves_ = 0;
+  bool is_apart_ = false;
 };
 
 }  // namespace sluice::test

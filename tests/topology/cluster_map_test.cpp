@@ -179,5 +179,14 @@ TEST(Map, T20_HasARangeForEachSlot) {
     ASSERT_EQ(map.owner(static_cast<std::uint16_t>(slot))->id, id_of(slot % 200));
 }
 
+TEST(ClusterMapTest, ANodeThatRedirectsToEverywhereDoesNotFillTheMap) {
+  ClusterMap map;
+  const Endpoint liar{"10.0.0.1", 1};
+  for (std::uint16_t slot = 0; slot < 5000; ++slot)
+    if (auto after = map.moved(slot, liar, {"10.0.0.2", static_cast<std::uint16_t>(slot + 1)}))
+      map = std::move(*after);
+  EXPECT_EQ(map.nodes().size(), 64U);
+}
+
 }  // namespace
 }  // namespace sluice::topology::test

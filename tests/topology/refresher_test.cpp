@@ -210,6 +210,18 @@ TEST_F(Refresh, T15_AForeignClusterIsRefused) {
   EXPECT_EQ(refresher_.replacements(), 0U);
 }
 
+TEST_F(Refresh, T15_AForeignClusterIsRefusedAlsoWhenNobodyWasAskedForLong) {
+  open();
+  const auto foreign =
+      line(1, 1).replace(0, 40, std::string(40, 'f')).insert(line(1, 1).size() - 1, " 0-16383");
+  now_ += 35s;  // the next question of a client that rests
+  EXPECT_FALSE(answer_all(next(10s), foreign));
+  EXPECT_EQ(refresher_.replacements(), 0U);
+  answer_all(next(10s), three);
+  EXPECT_EQ(refresher_.replacements(), 0U);
+  EXPECT_EQ(owner_of(0), "10.0.0.1:7001");
+}
+
 TEST_F(Refresh, T02_AClusterThatWasReplacedIsFoundBySeedsAfterAWhile) {
   open();
   const auto foreign =

@@ -11,6 +11,7 @@
 #include "resp/reply_parser.hpp"
 #include "support/fuzz_require.hpp"
 #include "topology/cluster_map.hpp"
+#include "topology/freshness.hpp"
 #include "topology/sentinel_view.hpp"
 
 namespace {
@@ -77,6 +78,7 @@ void check(int kind, const std::vector<Value>& replies) {
     if (kind % 8 == 7 && reply.is_text())
       if (const auto told = parse_redirection(reply.as_text(), answerer))
         require(told->slot < hash_slots && (!told->to || told->to->port > 0), "it leads nowhere");
+    if (kind % 8 == 7) (void)replication_of(reply, answerer);
   }
 }
 

@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "support/comes_true.hpp"
 #include "support/free_port.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
+#include "support/temp_dir.hpp"
 #include "topology/cluster_map.hpp"
 #include "topology/sentinel_view.hpp"
 
@@ -69,6 +72,43 @@ TEST_F(OneNode, T03_TellsItsEndpointAsItIsPreferred) {
     set("cluster-preferred-endpoint-type", "ip");
     set("cluster-announce-ip", "10.0.0.7");
     EXPECT_EQ(endpoint(form), (Endpoint{"10.0.0.7", server_.port()}));
+  }
+}
+
+TEST(ManyRanges, T20_AMapOf16384RangesIsRead) {
+  const sluice::test::TempDir folder;
+  const auto file = folder / "nodes.conf";
+  const auto port = sluice::test::free_port();
+  const std::string even(40, 'a');
+  const std::string odd(40, 'b');
+  {
+    std::ofstream out{file};
+    const auto line = [&](const std::string& id, const std::string& rest, int first) {
+      out << id << ' ' << rest;
+      for (int slot = first; slot < hash_slots; slot += 2) out << ' ' << slot;
+      out << '\n';
+    };
+    line(even, fmt::format("127.0.0.1:1@{} myself,master - 0 0 2 connected", port), 0);
+    line(odd, "127.0.0.1:7@17 master - 0 0 1 connected", 1);
+    out << "vars currentEpoch 2 lastVoteEpoch 0\n";
+  }
+  sluice::test::RedisServer server{{"cluster-enabled yes", fmt::format("cluster-port {}", port),
+                                    "cluster-config-file " + file.string(),
+                                    "cluster-node-timeout 600000",
+                                    "cluster-require-full-coverage no"}};
+  sluice::test::PlainClient client{server.port()};
+  const Endpoint answerer{"127.0.0.1", server.port()};
+  for (const auto form : {Form::shards, Form::slots}) {
+    std::vector<Value> replies;
+    for (const auto& command : commands_of(form)) replies.push_back(client.command(command));
+    // It says so two seconds after its start.
+    replies[2] = Value::bulk_string("cluster_state:ok\r\ncluster_current_epoch:2\r\n");
+    const auto told = view_of(replies, form, answerer, false);
+    const auto map = ClusterMap{}.merged({&told, 1});
+    for (std::uint16_t slot = 0; slot < hash_slots; ++slot)
+      ASSERT_TRUE(map.owner(slot) && map.owner(slot)->id == (slot % 2 == 0 ? even : odd)) << slot;
+    EXPECT_EQ(map.slots_of(*map.find(even)).size(), 8192U);
+    EXPECT_EQ(map.find(even)->endpoint, answerer);
   }
 }
 

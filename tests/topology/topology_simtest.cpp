@@ -22,5 +22,13 @@ TEST(SentinelGame, TheMasterIsFoundAndTheOldOneLeft) {
   }
 }
 
+TEST(FreshnessGame, AReplicaThatIsReadFromHasWhatItMustHave) {
+  for (std::uint64_t seed = 0; seed < test::rounds(50U); ++seed) {
+    const auto wrong = play_freshness(seed);
+    EXPECT_FALSE(wrong) << *wrong << "\nagain: topology_simulation freshness " << seed << ' '
+                        << seed;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::topology::simulation

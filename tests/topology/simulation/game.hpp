@@ -31,6 +31,7 @@ struct GameFigures {
 using Verdict = std::optional<std::string>;
 Verdict play_cluster(std::uint64_t seed, GameFigures* figures = nullptr);
 Verdict play_sentinels(std::uint64_t seed, GameFigures* figures = nullptr);
+Verdict play_freshness(std::uint64_t seed, GameFigures* figures = nullptr);
 
 template <class Game>
 Verdict play(std::uint64_t seed, GameFigures* figures) {

@@ -2,6 +2,7 @@
 ///
 ///     topology_simulation cluster 0 100000
 ///     topology_simulation sentinels 4711 4711
+///     topology_simulation freshness 0 100000
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,16 +18,19 @@ int main(int count, char** words) {
   const std::string_view game = count == 4 ? words[1] : "";
   const auto first = sluice::parse_integer<std::uint64_t>(count == 4 ? words[2] : "");
   const auto last = sluice::parse_integer<std::uint64_t>(count == 4 ? words[3] : "");
-  if ((game != "cluster" && game != "sentinels") || !first || !last) {
-    fmt::print(stderr, "usage: topology_simulation cluster|sentinels FIRST LAST\n");
+  const auto play = game == "cluster"     ? play_cluster
+                    : game == "sentinels" ? play_sentinels
+                    : game == "freshness" ? play_freshness
+                                          : nullptr;
+  if (!play || !first || !last) {
+    fmt::print(stderr, "usage: topology_simulation cluster|sentinels|freshness FIRST LAST\n");
     return 2;
   }
   GameFigures worst;
   std::size_t failed = 0;
   for (auto seed = *first; seed <= *last; ++seed) {
     GameFigures figures;
-    const auto wrong =
-        game == "cluster" ? play_cluster(seed, &figures) : play_sentinels(seed, &figures);
+    const auto wrong = play(seed, &figures);
     if (wrong) {
       fmt::print("{}\n", *wrong);
       std::fflush(stdout);
