@@ -157,19 +157,39 @@ void compare_workers(Report& report, Subjects& subjects, const Options& options)
               .goal = std::nullopt});
 }
 
+void compare_cluster(Report& report, Subjects& subjects, const Options& options) {
+  const Subject cluster = subjects.sluice_before_cluster(), plain = subjects.sluice_before_three();
+  Measured of_cluster, of_plain, warming;
+  const Load load{"P16, 32 bytes", 16, 32, 0, 0};
+  for (const auto* const subject : {&cluster, &plain})
+    measure(*subject, load, "set", count_of(load, options.each) / 4, warming);
+  for (int round = 0; round < options.rounds; ++round) {
+    measure(plain, load, "get", count_of(load, options.each), of_plain);
+    measure(cluster, load, "get", count_of(load, options.each), of_cluster);
+  }
+  report.add({.figure = "GET P16, 32 bytes, before a cluster: CPU of the proxy for a request",
+              .unit = "us",
+              .values = of_cluster.cpu,
+              .peer = "before three plain servers",
+              .peer_values = of_plain.cpu,
+              .goal = 1.1,
+              .at_most = true});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto options = parse_options(argc, argv);
   Report report{"proxy", options};
   Subjects subjects{std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../.."};
-  {
+  if (options.wants("loads")) {
     auto ours = subjects.sluice();
     auto nutcracker = subjects.nutcracker();
     auto floor = subjects.floor();
     for (const auto& load : loads) compare(report, {&ours, &nutcracker, &floor}, load, options);
   }
-  weigh_idle_clients(report, subjects, options);
-  compare_workers(report, subjects, options);
+  if (options.wants("idle")) weigh_idle_clients(report, subjects, options);
+  if (options.wants("workers")) compare_workers(report, subjects, options);
+  if (options.wants("cluster")) compare_cluster(report, subjects, options);
   report.print();
 }

@@ -72,10 +72,31 @@ Subject Subjects::start(std::string name, std::uint16_t port,
 
 Subject Subjects::sluice(int workers) {
   const auto port = test::free_port();
+  return sluice_by(
+      "sluice", port,
+      config(port, workers == 1 ? "" : fmt::format("sluice:\n  workers: {}\n", workers)));
+}
+
+Subject Subjects::sluice_before_three() {
+  if (!third_) third_.emplace();
+  const auto port = test::free_port();
+  return sluice_by("sluice, three servers", port,
+                   config(port, "") + fmt::format("   - 127.0.0.1:{}:1 three\n", third_->port()));
+}
+
+Subject Subjects::sluice_before_cluster() {
+  if (!cluster_) cluster_.emplace(test::ClusterRig::Options{.replicas = 0});
+  const auto port = test::free_port();
+  return sluice_by("sluice, a cluster", port,
+                   fmt::format("pool:\n  listen: 127.0.0.1:{}\n  redis: true\n  timeout: 2000\n"
+                               "  cluster: [127.0.0.1:{}]\n",
+                               port, cluster_->node(0).port()));
+}
+
+Subject Subjects::sluice_by(std::string name, std::uint16_t port, const std::string& text) {
   const auto file = directory_.path() / fmt::format("sluice{}.yml", port);
-  std::ofstream{file} << config(
-      port, workers == 1 ? "" : fmt::format("sluice:\n  workers: {}\n", workers));
-  return start("sluice", port,
+  std::ofstream{file} << text;
+  return start(std::move(name), port,
                {(build_tree_ / "sluice-proxy").string(), "-c", file.string(), "-s",
                 std::to_string(test::free_port())});
 }

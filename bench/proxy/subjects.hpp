@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "support/cluster_rig.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
 #include "support/temp_dir.hpp"
@@ -31,16 +33,22 @@ class Subjects {
   explicit Subjects(std::filesystem::path build_tree);
 
   Subject sluice(int workers = 1);
+  /// Before three plain servers, or before a cluster of three masters.
+  Subject sluice_before_three();
+  Subject sluice_before_cluster();
   Subject nutcracker();
   Subject floor();
 
  private:
   std::string config(std::uint16_t port, const std::string& more) const;
+  Subject sluice_by(std::string name, std::uint16_t port, const std::string& text);
   Subject start(std::string name, std::uint16_t port, const std::vector<std::string>& argv);
 
   std::filesystem::path build_tree_;
   test::TempDir directory_;
   test::RedisServer first_, second_;
+  std::optional<test::RedisServer> third_;
+  std::optional<test::ClusterRig> cluster_;
   int started_ = 0;
 };
 

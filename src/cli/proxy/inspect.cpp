@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <ranges>
 
 #include "base/json.hpp"
 #include "cli/command_line/exit_code.hpp"
@@ -28,7 +29,7 @@ struct InspectArgs {
   std::string key;
   bool key_is_hex = false;
   std::string before, after;
-  std::string keys_file;
+  std::string keys_file, groups_file;
   bool markdown = false;
 };
 
@@ -91,9 +92,22 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
+/// Keys of one line have tabs between them.
+std::vector<config::KeyGroup> groups_of(const std::string& path) {
+  std::vector<config::KeyGroup> groups;
+  for (const auto& line : lines_of(path)) {
+    auto& group = groups.emplace_back();
+    for (const auto key : std::views::split(line, '\t'))
+      if (!key.empty()) group.emplace_back(std::string_view{key});
+    if (group.empty())
+      throw Error{Errc::bad_argument, fmt::format("{}: line {} has no keys", path, groups.size())};
+  }
+  return groups;
+}
+
 int diff(bool json, const InspectArgs& args) {
-  const auto difference =
-      config::diff(config::load(args.before), config::load(args.after), lines_of(args.keys_file));
+  const auto difference = config::diff(config::load(args.before), config::load(args.after),
+                                       lines_of(args.keys_file), groups_of(args.groups_file));
   if (json)
     print(json_of(difference));
   else
@@ -158,7 +172,10 @@ std::vector<Command> inspect_commands(const bool& json) {
        .arguments = {{"OLD", "The present file", into(args->before)},
                      {"NEW", "The file to be", into(args->after)}},
        .options = {{"--keys", "FILE", "Count the keys of this file, one a line",
-                    into(args->keys_file)}},
+                    into(args->keys_file)},
+                   {"--together", "FILE",
+                    "Name the groups of keys that part: a group a line, tabs between its keys",
+                    into(args->groups_file)}},
        .action = action(diff)},
       {.name = "lint",
        .summary = "What the file allows and seldom means; 1 if it finds more than notes",

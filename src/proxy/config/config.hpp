@@ -38,6 +38,12 @@ enum class OnFailure : std::uint8_t {
   fail,    ///< nowhere: their requests get an error at once
 };
 
+/// Who answers what only reads.
+enum class ReadFrom : std::uint8_t {
+  master,
+  replica,  ///< of the master, while it is fresh enough
+};
+
 struct Listen {
   net::Endpoint endpoint;               ///< an empty host was made 0.0.0.0
   std::optional<unsigned> permissions;  ///< of a unix socket
@@ -173,6 +179,10 @@ struct PoolSettings {
   std::vector<std::string> sentinels;  ///< host:port each; none: servers are where they say
   std::string sentinel_user;
   std::string sentinel_password;
+  ReadFrom read_from = ReadFrom::master;
+  std::chrono::milliseconds replica_max_lag{1000};
+  bool read_your_writes = true;
+  std::vector<std::string> cluster;  ///< host:port of some of its nodes; none: it is no cluster
   std::vector<std::string> allow;
   std::vector<CommandRule> commands;
   std::size_t request_size_limit = std::size_t{512} << 20;
@@ -191,6 +201,14 @@ struct PoolSettings {
 
   std::shared_ptr<const RingMove> move;  ///< null: none; equal if it is the same one
 
+  /// The servers are the nodes of a Redis Cluster, which tells who has which slot.
+  bool is_of_cluster() const noexcept { return !cluster.empty(); }
+  /// Keys may be on different servers.
+  bool spreads_keys() const noexcept { return servers.size() > 1 || is_of_cluster(); }
+  /// What a server refuses without having done it is sent again, to the one that does it.
+  bool sends_again() const noexcept {
+    return is_of_cluster() || (!sentinels.empty() && compat == Compat::relaxed);
+  }
   /// Clients have to say who they are before anything else.
   bool wants_login() const noexcept { return redis && (!redis_auth.empty() || !users.empty()); }
   /// Empty: there is none of this name. The default user has the password of redis_auth; where

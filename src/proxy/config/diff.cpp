@@ -24,8 +24,10 @@ const PoolSettings* find_pool(const Config& config, std::string_view name) {
   return found == config.pools.end() ? nullptr : &*found;
 }
 
-bool is_random(const PoolSettings& pool) {
-  return pool.distribution == Distribution::random && pool.servers.size() > 1;
+/// Whether the file tells where keys are.
+bool tells_homes(const PoolSettings& pool) {
+  return !pool.is_of_cluster() &&
+         (pool.distribution != Distribution::random || pool.servers.size() < 2);
 }
 
 std::vector<SettingChange> moved_addresses(const PoolSettings& before, const PoolSettings& after) {
@@ -53,13 +55,32 @@ void find_flows(PoolDiff& result, const PoolSettings& before, const PoolSettings
   std::ranges::stable_sort(result.flows, std::greater{}, &KeyFlow::share);
 }
 
+void find_parting(PoolDiff& result, const PoolSettings& before, const PoolSettings& after,
+                  std::span<const KeyGroup> groups) {
+  const auto homes_before = make_homes(before), homes_after = make_homes(after);
+  const auto are_together = [](const Homes& homes, const KeyGroup& keys) {
+    return std::ranges::all_of(
+        keys, [&](const auto& key) { return homes.of(key) == homes.of(keys.front()); });
+  };
+  for (const auto& keys : groups) {
+    if (!are_together(homes_before, keys) || are_together(homes_after, keys)) continue;
+    PartingGroup parting{keys, {}};
+    for (const auto& key : keys)
+      parting.servers.push_back(after.servers.at(homes_after.of(key)).name);
+    result.parting.push_back(std::move(parting));
+  }
+}
+
 PoolDiff diff_pool(const PoolSettings& before, const PoolSettings& after,
-                   std::span<const std::string> keys) {
+                   std::span<const std::string> keys, std::span<const KeyGroup> groups) {
   PoolDiff result{.name = before.name};
   result.settings = changes_of(before, after);
   result.addresses = moved_addresses(before, after);
-  result.has_homes = !is_random(before) && !is_random(after);
-  if (result.has_homes) find_flows(result, before, after, keys);
+  result.has_homes = tells_homes(before) && tells_homes(after);
+  if (result.has_homes) {
+    find_flows(result, before, after, keys);
+    find_parting(result, before, after, groups);
+  }
   return result;
 }
 
@@ -76,6 +97,25 @@ void append_changes(std::string& text, std::string_view indent,
     fmt::format_to(std::back_inserter(text), "{}{}\n", indent, text_of(change));
 }
 
+/// A line for each of the first: the others are alike, and JSON has all.
+void append_parting(std::string& text, const std::vector<PartingGroup>& parting) {
+  constexpr std::size_t most_shown = 10;
+  if (parting.empty()) return;
+  auto out = std::back_inserter(text);
+  fmt::format_to(out,
+                 "  {} of the groups of keys part: what names their keys together is refused "
+                 "afterwards (-CROSSSLOT); give them a common hash tag first\n",
+                 parting.size());
+  for (std::size_t at = 0; at < std::min(parting.size(), most_shown); ++at) {
+    const auto& [keys, servers] = parting[at];
+    for (std::size_t key = 0; key < keys.size(); ++key)
+      fmt::format_to(out, "{}{} -> {}", key == 0 ? "    " : ", ", keys[key], servers[key]);
+    text += '\n';
+  }
+  if (parting.size() > most_shown)
+    fmt::format_to(out, "    and {} more\n", parting.size() - most_shown);
+}
+
 void append_pool(std::string& text, const PoolDiff& pool) {
   auto out = std::back_inserter(text);
   if (pool.added || pool.removed) {
@@ -88,12 +128,13 @@ void append_pool(std::string& text, const PoolDiff& pool) {
     fmt::format_to(out, "  server {} keeps its keys, but moves: {} -> {}\n", change.name,
                    change.before, change.after);
   if (!pool.has_homes) {
-    fmt::format_to(out, "  keys are nowhere in particular (distribution: random)\n");
+    fmt::format_to(out, "  keys are nowhere in particular (distribution: random, or a cluster)\n");
   } else if (pool.changed()) {
     fmt::format_to(out, "  {:.2f} % of the keys move{}\n", pool.moved * 100,
                    pool.exact ? "" : " (estimated on a sample)");
     for (const auto& flow : pool.flows)
       fmt::format_to(out, "    {:6.2f} %  {} -> {}\n", flow.share * 100, flow.from, flow.to);
+    append_parting(text, pool.parting);
   }
 }
 
@@ -118,17 +159,28 @@ Json json_of(const PoolDiff& pool) {
   auto flows = Json::array();
   for (const auto& flow : pool.flows)
     flows.add(Json::object({{"from", flow.from}, {"to", flow.to}, {"share", flow.share}}));
-  return json.add("moved", pool.moved).add("exact", pool.exact).add("flows", flows);
+  auto parting = Json::array();
+  for (const auto& [keys, servers] : pool.parting) {
+    auto homes = Json::array();
+    for (std::size_t at = 0; at < keys.size(); ++at)
+      homes.add(Json::object({{"key", keys[at]}, {"server", servers[at]}}));
+    parting.add(homes);
+  }
+  return json.add("moved", pool.moved)
+      .add("exact", pool.exact)
+      .add("flows", flows)
+      .add("parting", parting);
 }
 
 }  // namespace
 
-ConfigDiff diff(const Config& before, const Config& after, std::span<const std::string> keys) {
+ConfigDiff diff(const Config& before, const Config& after, std::span<const std::string> keys,
+                std::span<const KeyGroup> groups) {
   ConfigDiff result;
   result.process = changes_of(before.process, after.process);
   for (const auto& pool : before.pools) {
     const auto* const now = find_pool(after, pool.name);
-    result.pools.push_back(now ? diff_pool(pool, *now, keys)
+    result.pools.push_back(now ? diff_pool(pool, *now, keys, groups)
                                : PoolDiff{.name = pool.name, .removed = true});
   }
   for (const auto& pool : after.pools)

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <type_traits>
 
+#include "base/hash_slot.hpp"
 #include "proxy/config/read.hpp"
 #include "proxy/config/settings.hpp"
 
@@ -30,7 +31,7 @@ template <class Target>
 void append_settings(std::string& text, const Target& target) {
   for (const auto& setting : settings_of<Target>()) {
     if constexpr (std::is_same_v<Target, PoolSettings>)
-      if (setting.name == "servers") {
+      if (setting.name == "servers" && !target.servers.empty()) {
         append_servers(text, target);
         continue;
       }
@@ -67,6 +68,11 @@ Json texts_of(const Target& target) {
 }  // namespace
 
 Explanation explain(const PoolSettings& pool, std::string_view key) {
+  if (pool.is_of_cluster()) {
+    Explanation in_cluster{.pool = pool.name, .hashed_part = std::string{sluice::hash_tag(key)}};
+    in_cluster.slot = hash_slot(key);
+    return in_cluster;
+  }
   const auto homes = make_homes(pool);
   Explanation result{.pool = pool.name,
                      .hashed_part = std::string{hashed_part(key, pool.hash_tag)},
@@ -80,6 +86,9 @@ Explanation explain(const PoolSettings& pool, std::string_view key) {
 }
 
 std::string text_of(const Explanation& explanation) {
+  if (explanation.slot)
+    return fmt::format("{}: the master of slot {} in its cluster (hashed part \"{}\")",
+                       explanation.pool, *explanation.slot, explanation.hashed_part);
   if (explanation.server.empty())
     return fmt::format("{}: any server, whatever the key (distribution: random)", explanation.pool);
   return fmt::format("{}: {} at {} (hashed part \"{}\", hash 0x{:08x}, point 0x{:08x})",
@@ -88,6 +97,10 @@ std::string text_of(const Explanation& explanation) {
 }
 
 Json json_of(const Explanation& explanation) {
+  if (explanation.slot)
+    return Json::object({{"pool", explanation.pool},
+                         {"hashed_part", explanation.hashed_part},
+                         {"slot", *explanation.slot}});
   auto json = Json::object({{"pool", explanation.pool},
                             {"hashed_part", explanation.hashed_part},
                             {"hash", explanation.hash}});

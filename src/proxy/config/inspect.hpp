@@ -24,6 +24,7 @@ struct Explanation {
   std::uint32_t point = 0;  ///< ketama: the server's point that the hash finds; modula: the place
   std::string server;       ///< its name; empty: any, as with `random`
   std::string address;
+  std::optional<std::uint16_t> slot;  ///< of a cluster, which tells the rest
 };
 
 /// `key`: its bytes. All servers live.
@@ -51,16 +52,26 @@ struct KeyFlow {
   double share = 0;      ///< of all keys of the pool
 };
 
+/// Keys that one command, script or transaction names.
+using KeyGroup = std::vector<std::string>;
+
+/// A group that has one home before and several afterwards: what names it is refused then.
+struct PartingGroup {
+  KeyGroup keys;
+  std::vector<std::string> servers;  ///< afterwards, of each key
+};
+
 struct PoolDiff {
   std::string name;
   bool added = false;
   bool removed = false;
   std::vector<SettingChange> settings;
   std::vector<SettingChange> addresses;  ///< of servers that keep their name, and so their keys
-  bool has_homes = true;                 ///< false: `random`, before or after: a key has no home
-  bool exact = true;                     ///< false: `moved` was found on a sample
-  double moved = 0;                      ///< share of keys whose server has another name
-  std::vector<KeyFlow> flows;            ///< those that move, the largest first
+  bool has_homes = true;  ///< false: `random` or a cluster, before or after: no file tells a home
+  bool exact = true;      ///< false: `moved` was found on a sample
+  double moved = 0;       ///< share of keys whose server has another name
+  std::vector<KeyFlow> flows;         ///< those that move, the largest first
+  std::vector<PartingGroup> parting;  ///< in the order given
 
   bool changed() const noexcept {
     return added || removed || !settings.empty() || !addresses.empty();
@@ -72,8 +83,10 @@ struct ConfigDiff {
   std::vector<PoolDiff> pools;  ///< all of both, changed or not
 };
 
-/// `keys`: shares are of these; without any, of all possible keys.
-ConfigDiff diff(const Config& before, const Config& after, std::span<const std::string> keys = {});
+/// `keys`: shares are of these; without any, of all possible keys. `groups`: looked at for those
+/// that part.
+ConfigDiff diff(const Config& before, const Config& after, std::span<const std::string> keys = {},
+                std::span<const KeyGroup> groups = {});
 
 std::string text_of(const ConfigDiff& diff);
 Json json_of(const ConfigDiff& diff);

@@ -93,6 +93,34 @@ void check_rights(const PoolSettings& pool) {
   }
 }
 
+/// Each is host:port. `name`: of their setting.
+void check_addresses(const PoolSettings& pool, std::string_view name,
+                     const std::vector<std::string>& entries) {
+  for (const auto& entry : entries) {
+    try {
+      if (!parse_address(entry).is_unix()) continue;
+    } catch (const Error& wrong) {
+      refuse(pool.place, fmt::format("{} of the pool '{}': {}", name, pool.name, wrong.message()));
+    }
+    refuse(pool.place, fmt::format("{} of the pool '{}': '{}' is a path; write host:port", name,
+                                   pool.name, entry));
+  }
+}
+
+void check_replicas(const PoolSettings& pool) {
+  if (pool.read_from == ReadFrom::master) return;
+  if (pool.sentinels.empty() && !pool.is_of_cluster())
+    refuse(
+        pool.place,
+        fmt::format("the pool '{}' has 'read_from: replica', but only Sentinels or a cluster tell "
+                    "it of replicas; name them, or remove read_from",
+                    pool.name));
+  if (pool.compat == Compat::strict)
+    refuse(pool.place, fmt::format("the pool '{}' has 'read_from: replica', which twemproxy does "
+                                   "not know: remove it, or 'compat: strict'",
+                                   pool.name));
+}
+
 void check_sentinels(const PoolSettings& pool) {
   if (pool.sentinels.empty()) {
     if (!pool.sentinel_user.empty() || !pool.sentinel_password.empty())
@@ -105,15 +133,7 @@ void check_sentinels(const PoolSettings& pool) {
     refuse(pool.place, fmt::format("the pool '{}' has sentinels, but memcached knows none; write "
                                    "'redis: true', or remove sentinels",
                                    pool.name));
-  for (const auto& sentinel : pool.sentinels) {
-    try {
-      if (!parse_address(sentinel).is_unix()) continue;
-    } catch (const Error& wrong) {
-      refuse(pool.place, fmt::format("sentinels of the pool '{}': {}", pool.name, wrong.message()));
-    }
-    refuse(pool.place, fmt::format("sentinels of the pool '{}': '{}' is a path; write host:port",
-                                   pool.name, sentinel));
-  }
+  check_addresses(pool, "sentinels", pool.sentinels);
   for (const auto& server : pool.servers)
     if (server.name.find_first_of(":/") != std::string::npos)
       refuse(server.place, fmt::format("the server '{}' of the pool '{}' names no master of its "
@@ -121,12 +141,35 @@ void check_sentinels(const PoolSettings& pool) {
                                        server.name, pool.name));
 }
 
+/// What a pool says that its cluster decides.
+std::string_view contradiction(const PoolSettings& pool) {
+  const PoolSettings usual;
+  if (!pool.redis) return "memcached has no clusters: write 'redis: true'";
+  if (!pool.servers.empty()) return "it tells its nodes itself: remove servers";
+  if (!pool.sentinels.empty()) return "it sees to its failovers itself: remove sentinels";
+  if (pool.distribution != usual.distribution || pool.hash != usual.hash || pool.hash_tag ||
+      pool.key_bytes != usual.key_bytes)
+    return "it says itself where a key is: remove distribution, hash, hash_tag and key_bytes";
+  if (pool.auto_eject_hosts || pool.on_failure != usual.on_failure)
+    return "it replaces a node that fails itself: remove auto_eject_hosts and on_failure";
+  if (pool.redis_db != 0) return "it has the database 0 alone: remove redis_db";
+  if (pool.compat == Compat::strict) return "twemproxy knows none: remove 'compat: strict'";
+  return {};
+}
+
+void check_cluster(const PoolSettings& pool) {
+  if (!pool.is_of_cluster()) return;
+  if (const auto why = contradiction(pool); !why.empty())
+    refuse(pool.place, fmt::format("the pool '{}' is before a cluster, and {}", pool.name, why));
+  check_addresses(pool, "cluster", pool.cluster);
+}
+
 void check_pool(const PoolSettings& pool) {
   if (pool.listen.text.empty())
     refuse(pool.place, fmt::format("the pool '{}' has no listen; say where clients connect, as "
                                    "'listen: 127.0.0.1:22121'",
                                    pool.name));
-  if (pool.servers.empty())
+  if (pool.servers.empty() && !pool.is_of_cluster())
     refuse(pool.place, fmt::format("the pool '{}' has no servers; list them as "
                                    "'- host:port:weight' under 'servers:'",
                                    pool.name));
@@ -149,6 +192,8 @@ void check_pool(const PoolSettings& pool) {
                                    pool.name));
   check_tls(pool);
   check_sentinels(pool);
+  check_replicas(pool);
+  check_cluster(pool);
   check_allow(pool);
   check_rights(pool);
 }
@@ -226,7 +271,7 @@ void check_mirrors(const std::vector<PoolSettings>& pools) {
 /// Settings of the process, unless a pool happens to have that name.
 bool is_process(const Node& node) {
   return node.key == "sluice" && std::ranges::none_of(node.items, [](const Node& member) {
-           return member.key == "listen" || member.key == "servers";
+           return member.key == "listen" || member.key == "servers" || member.key == "cluster";
          });
 }
 
@@ -253,6 +298,14 @@ Config config_of(const Node& root) {
 }
 
 }  // namespace
+
+net::TlsFiles files_of(const TlsSettings& settings) {
+  return {.certificate = settings.certificate,
+          .key = settings.key,
+          .ca = settings.ca,
+          .verify = settings.verify,
+          .least = net::TlsVersion::v1_2};
+}
 
 Config read(std::string_view yaml, std::string_view file) {
   try {

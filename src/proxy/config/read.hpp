@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/tls.hpp"
 #include "proxy/config/config.hpp"
 
 namespace sluice::proxy::config {
@@ -24,6 +25,8 @@ Config check(const std::string& path);
 
 /// Decimal digits alone, and not more than `most`.
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t most) noexcept;
+
+net::TlsFiles files_of(const TlsSettings& settings);
 
 // Addresses as the file writes them. They throw Error{bad_argument}: what is wrong, what is wanted.
 

@@ -19,13 +19,15 @@ const PoolSettings* find_pool_named(const Config& config, std::string_view name)
 
 bool have_same_ring(const PoolSettings& one, const PoolSettings& other) {
   const auto what = [](const PoolSettings& pool) {
-    return std::tie(pool.servers, pool.distribution, pool.hash, pool.hash_tag, pool.key_bytes);
+    return std::tie(pool.servers, pool.distribution, pool.hash, pool.hash_tag, pool.key_bytes,
+                    pool.cluster);
   };
   return what(one) == what(other);
 }
 
 /// Why keys of such a pool cannot be moved; empty: they can.
 std::string_view obstacle(const PoolSettings& pool) {
+  if (pool.is_of_cluster()) return "a cluster moves its keys itself";
   if (!pool.redis) return "its servers are memcached, which hands no key to another server";
   if (pool.compat == Compat::strict)
     return "`compat: strict` serves as twemproxy, which moves none";
@@ -34,7 +36,8 @@ std::string_view obstacle(const PoolSettings& pool) {
   if (pool.auto_eject_hosts && pool.on_failure == OnFailure::rehash)
     return "an ejected server's keys would have a third home: set `on_failure: fail`, reload, and "
            "move then";
-  if (pool.server_tls.on) return "servers would have to speak TLS with each other";
+  if (!pool.sentinels.empty())
+    return "its servers are where Sentinels say, and another master may have less than moved away";
   for (const auto& server : pool.servers)
     if (server.endpoint.is_unix())
       return "servers have to reach each other: give host and port instead of the path of a socket";

@@ -93,6 +93,9 @@ template <>
 constexpr auto choices<OnFailure> = std::to_array<Named<OnFailure>>({{OnFailure::rehash, "rehash"},
                                                                      {OnFailure::fail, "fail"}});
 template <>
+constexpr auto choices<ReadFrom> = std::to_array<Named<ReadFrom>>({{ReadFrom::master, "master"},
+                                                                   {ReadFrom::replica, "replica"}});
+template <>
 constexpr auto choices<CharSign> = std::to_array<Named<CharSign>>({{CharSign::is_signed, "x86"},
                                                                    {CharSign::is_unsigned, "arm"}});
 template <>

@@ -10,6 +10,7 @@
 #include "proxy/flow/session/script_cache.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "proxy/flow/session/side_request.hpp"
+#include "resp/replica_reads.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::proxy::flow {
@@ -22,6 +23,10 @@ constexpr std::uint32_t expected_at_first = std::uint32_t{512} << 10;
 constexpr std::uint32_t expectation_sinks = 8;
 // A client that leaves so many times its output limit unread is closed.
 constexpr std::size_t out_of_bounds = 4;
+
+constexpr std::string_view unserved_slot = "-CLUSTERDOWN Hash slot not served\r\n";  // as Redis
+constexpr std::string_view no_map =
+    "-CLUSTERDOWN no node of the cluster has said yet which of them has which slot\r\n";
 
 constexpr std::string_view proxy_ends = "the proxy ends: ask again on another connection";
 
@@ -117,8 +122,17 @@ void Client::end_wait_for_keys() {
   go_on();
 }
 
+void Client::finish_earlier() {
+  if (!queue_.empty()) pause_for(Pause::earlier);
+}
+
+std::uint64_t Client::detoured() {
+  finish_earlier();
+  return id_;
+}
+
 void Client::apply(const PoolSettings& before) {
-  if (!queue_.empty()) pause_for(Pause::reload);
+  finish_earlier();
   if (session_ && pool_.settings().move != before.move) session_->note_move();
   const auto& settings = pool_.settings();
   if (is_mirror_) return;  // it chooses each database itself
@@ -238,10 +252,13 @@ std::size_t Client::serve_all(std::string_view bytes) {
 void Client::serve(Words words, std::string_view bytes) {
   const Plan plan = pool_.protocol().plan(words);
   if (!plan.forward.empty()) bytes = plan.forward;
+  if (!plan.read_only && plan.route != Route::local) has_written_ = true;
   if (plan.route == Route::refused && is_http(words)) return turn_away_http();
   if (limits() && !is_within_limits(plan, bytes.size())) return;
   if (pool_.servers().has_full() && meets_full_server(words, plan))
     return wait_for_room(Pause::server);
+  // What a replica lacks the master is asked, and has not done by then what was sent behind it.
+  if (reads_at_replica_ && !plan.read_only && plan.route != Route::local) return postpone();
   if (pool_.settings().move && !has_keys_at_home(words, bytes, plan)) [[unlikely]]
     return;
   if (pool_.mirror()) [[unlikely]]
@@ -411,7 +428,11 @@ Server* Client::home_or_answer(Words words, const Plan& plan) {
   if (home.server) return home.server;
   auto& counters = pool_.counters();
   (home.failure == Failure::crossed ? counters.crossed_requests : counters.forward_error).add();
-  if (plan.expects_reply) answer(home.failure);
+  if (!plan.expects_reply) return nullptr;
+  if (home.failure == Failure::refused && pool_.settings().is_of_cluster())
+    answer(pool_.servers().size() == 0 ? no_map : unserved_slot);
+  else
+    answer(home.failure);
   return nullptr;
 }
 
@@ -422,7 +443,7 @@ Client::Home Client::home_for(Words words, const Plan& plan) const {
   Server* const home = pool_.servers().home_of(key);
   if (!pool_.is_strict() && pool_.settings().distribution != Distribution::random)
     for (const auto position : plan.keys.subspan(std::min<std::size_t>(1, plan.keys.size())))
-      if (pool_.servers().home_of(words[position]) != home) return {nullptr, Failure::crossed};
+      if (!pool_.servers().have_one_home(key, words[position])) return {nullptr, Failure::crossed};
   return {home, Failure::refused};
 }
 
@@ -430,6 +451,7 @@ Client::Home Client::home_for(Words words, const Plan& plan) const {
 /// However many clients there are, and however often they come again, no more is kept for it.
 bool Client::meets_full_server(Words words, const Plan& plan) const {
   if (!session_state_.logged_in) return false;
+  if (pool_.servers().awaits_map()) return plan.route != Route::local;
   if (session_ && session_->is_in_transaction()) return session_->meets_full_server();
   const auto is_full = [this](Server* server) {
     return server && server->upstream(session_state_.mode, id_).is_full();
@@ -457,13 +479,47 @@ bool Client::is_worth_keeping(const Plan& plan, std::size_t size) const noexcept
          size <= most_kept_size && queue_.size() <= most_kept;
 }
 
+bool Client::may_read_from_replica(const Plan& plan) const {
+  if (!plan.read_only || plan.verb != SessionVerb::none || plan.keys.empty() || !plan.expects_reply)
+    return false;
+  const auto table = resp::all_commands();
+  const bool is_sharded = pool_.settings().is_of_cluster();
+  // What it was taught: nobody knows what that says of a key that is absent.
+  if (plan.command >= table.size())
+    return !is_sharded && !pool_.protocol().command_name(plan.command).ends_with("scan");
+  const auto& spec = table[plan.command];
+  const bool is_script = spec.has(resp::flag_noscript);
+  return !is_script && resp::may_read_from_replica(spec, plan.keys.size(), is_sharded);
+}
+
+/// Null: it is asked of the master, its home.
+Server* Client::replica_for(const Server& home, std::size_t size, const Plan& plan) {
+  if (!may_read_from_replica(plan) || size > most_kept_size || queue_.size() > most_kept ||
+      pool_.mirror() || pool_.settings().move)
+    return nullptr;
+  auto as_of = SteadyTime::min();
+  if (pool_.settings().read_your_writes) {
+    if (has_written_ && !queue_.empty()) return nullptr;
+    if (std::exchange(has_written_, false)) last_write_ = loop_.clock().steady();
+    as_of = last_write_;
+  }
+  return pool_.servers().replica_of(home, as_of, session_state_.mode, id_);
+}
+
 void Client::send(Server& home, Words words, std::string_view bytes, const Plan& plan) {
   if (!plan.keys.empty()) pool_.note_key(words[plan.keys.front()]);
-  Upstream& upstream = home.upstream(session_state_.mode, id_);
+  Server* const replica = pool_.settings().read_from == ReadFrom::replica
+                              ? replica_for(home, bytes.size(), plan)
+                              : nullptr;
+  Upstream& upstream = (replica ? *replica : home).upstream(session_state_.mode, id_);
   if (plan.expects_reply) {
     Request& request = enqueue(plan);
     if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
-    if (is_worth_keeping(plan, bytes.size())) request.body = std::make_unique<std::string>(bytes);
+    request.detours = pool_.settings().sends_again() && !replica;
+    request.at_replica = replica != nullptr;
+    reads_at_replica_ |= replica && pool_.settings().is_of_cluster();
+    if (replica || is_worth_keeping(plan, bytes.size()))
+      request.body = std::make_unique<std::string>(bytes);
     upstream.send(request, bytes);
   } else {
     upstream.send_only(bytes);
@@ -502,7 +558,32 @@ void Client::last_word(const Plan& plan) {
   close_later();
 }
 
+/// What its replica has not answered, or has refused. Replies keep their order; what the client
+/// asks from now on comes behind it.
+bool Client::ask_master(Request& request) {
+  request.at_replica = false;
+  const auto reader = pool_.protocol().request_reader();
+  if (closed() || reader->read(*request.body) != RequestReader::State::complete) return false;
+  Server* const home = home_for(reader->words(), pool_.protocol().plan(reader->words())).server;
+  if (!home) return false;
+  pool_.counters().retries.add();
+  request.detours = pool_.settings().sends_again();
+  finish_earlier();
+  home->upstream(session_state_.mode, id_).send(request, *request.body);
+  return true;
+}
+
+/// In a cluster a key that is absent at a replica may have moved.
+bool Client::is_enough(std::string_view reply_of_replica) const {
+  return !reply_of_replica.starts_with('-') &&
+         (!pool_.settings().is_of_cluster() || resp::proves_presence(reply_of_replica));
+}
+
 void Client::replied(Request& request, std::string_view reply) {
+  if (request.at_replica && !is_enough(reply)) {
+    if (ask_master(request)) return;
+    if (!reply.starts_with('-')) reply = unserved_slot;
+  }
   if (reply.starts_with('-') && session_ && session_->heal(request, reply)) return;
   if (request.mirrored) [[unlikely]]
     tell_mirror(request, reply);
@@ -551,6 +632,7 @@ void Client::pass_on(std::string_view reply) {
 }
 
 void Client::failed(Request& request, Failure failure) {
+  if (request.at_replica && ask_master(request)) return;
   if (request.body && ask_again(request, failure)) return;
   pool_.counters().forward_error.add();
   replied(request, pool_.protocol().reply_for(failure));
@@ -564,7 +646,9 @@ bool Client::may_go_again(Words words, const Plan& plan) const {
 
 /// Of the home that its keys have by now.
 bool Client::ask_again(Request& request, Failure failure) {
-  if (!may_ask_again(request, request, failure) || !pool_.settings().retry_reads) return false;
+  const auto& settings = pool_.settings();
+  const bool is_wanted = settings.retry_reads || settings.is_of_cluster();
+  if (!is_wanted || !may_ask_again(request, request, failure)) return false;
   const auto reader = pool_.protocol().request_reader();
   if (reader->read(*request.body) != RequestReader::State::complete) return false;
   const auto plan = pool_.protocol().plan(reader->words());
@@ -584,6 +668,7 @@ void Client::release_answered() {
     pass_on(reply.view());
   }
   if (queue_.empty()) {
+    reads_at_replica_ = false;
     state_.all_answered();
     if (state_.ends(false))
       loop_.flush_later(*this);  // the last reply may be muted: none is written

@@ -75,6 +75,8 @@ class Client final : public Stream, public Receiver {
   /// whose user may nothing leaves behind the replies to what is under way.
   void apply(const PoolSettings& before);
 
+  /// What is under way is answered before the next request is read: that would overtake it.
+  void finish_earlier();
   /// Called by the pool, which has taken the client off its list of those that wait.
   void there_is_room();
   /// The turn of the request that was beyond a rate limit has come.
@@ -146,6 +148,7 @@ class Client final : public Stream, public Receiver {
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;
   void kept_for(std::ptrdiff_t bytes) override;
+  std::uint64_t detoured() override;
   std::string peer() const override { return net::peer_of(descriptor()); }
 
  private:
@@ -169,6 +172,10 @@ class Client final : public Stream, public Receiver {
   bool meets_full_server(Words words, const Plan& plan) const;
   bool is_worth_keeping(const Plan& plan, std::size_t size) const noexcept;
   bool ask_again(Request& request, Failure failure);
+  Server* replica_for(const Server& home, std::size_t size, const Plan& plan);
+  bool may_read_from_replica(const Plan& plan) const;
+  bool is_enough(std::string_view reply_of_replica) const;
+  bool ask_master(Request& request);
   ClientSession& session();
   void last_word(const Plan& plan);
   void overflow();
@@ -207,6 +214,7 @@ class Client final : public Stream, public Receiver {
   std::uint32_t place_;
   SteadyTime last_active_;
   SteadyTime stranger_since_;
+  SteadyTime last_write_ = SteadyTime::min();  // no later than that; see has_written_
   SessionState session_state_;
   std::uint32_t reader_bytes_ = 0;          // that reader_ keeps beside the buffer
   std::uint32_t budgeted_ = 0;              // taken of the strangers' budget
@@ -217,7 +225,9 @@ class Client final : public Stream, public Receiver {
   bool is_mirror_ = false;
   bool stays_ = false;       // the successor does not take it
   bool unanswered_ = false;  // it has sent what has no reply: nobody knows when that is done
-  bool is_listed_ = false;   // among the clients that the pool tells when there is room
+  bool has_written_ = true;  // since last_write_; a client that has just come may have, elsewhere
+  bool reads_at_replica_ = false;  // of a cluster: something under way may be read there
+  bool is_listed_ = false;         // among the clients that the pool tells when there is room
 };
 
 }  // namespace sluice::proxy::flow

@@ -11,7 +11,7 @@ namespace sluice::proxy::flow {
 enum class Pause : std::uint8_t {
   session = 1,  ///< its session needs a reply before it can serve the next request
   turn = 2,     ///< the request in hand must not overtake those under way, and is served after them
-  reload = 4,   ///< the settings changed: requests from before are answered first
+  earlier = 4,  ///< settings or homes have changed: requests from before are answered first
   server = 8,   ///< the server of the request in hand takes requests too slowly: it is served later
   room = 16,    ///< unread replies, requests under way or the worker's memory are at their limit
   rate = 32,    ///< the request in hand is beyond a rate limit, and is served when its turn comes
@@ -35,7 +35,7 @@ class ClientState {
   /// Nothing is under way any more: what waited for that ends.
   void all_answered() noexcept {
     end(Pause::turn);
-    end(Pause::reload);
+    end(Pause::earlier);
   }
 
   /// The request in hand was not served, and comes again.

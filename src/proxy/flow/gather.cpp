@@ -1,5 +1,6 @@
 // A request that is cut in fragments, one for each home (or one for every server).
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,16 +64,16 @@ class Gather final : public SideRequest {
     if (plan_.route == Route::every) {
       for (const auto& server : pool_.servers())
         fragments_.push_back({server->health().well() ? server.get() : nullptr, {}, {}});
+      if (fragments_.empty()) fragments_.push_back({nullptr, {}, {}});  // no map is known
       return;
     }
-    for (std::uint32_t key = 0; key < keys_.size(); ++key) {
-      pool_.note_key(words_[keys_[key]]);
-      Server* home = pool_.servers().home_of(words_[keys_[key]]);
-      auto fragment = std::ranges::find(fragments_, home, &Fragment::home);
-      if (fragment == fragments_.end())
-        fragment = fragments_.insert(fragments_.end(), Fragment{home, {}, {}});
-      fragment->keys.push_back(key);
+    std::vector<std::string_view> keys;
+    for (const auto at : keys_) {
+      pool_.note_key(words_[at]);
+      keys.push_back(words_[at]);
     }
+    for (auto& part : pool_.servers().parts_of(keys))
+      fragments_.push_back({part.home, std::move(part.keys), {}});
     if (!pool_.is_strict())  // twemproxy has the counter, and never counts
       pool_.counters().fragments.add(static_cast<std::int64_t>(fragments_.size()));
   }
@@ -86,7 +87,8 @@ class Gather final : public SideRequest {
 
   void send(std::uint32_t place) {
     Fragment& fragment = fragments_[place];
-    const auto key = fragment.keys.empty() ? "" : words_[keys_[fragment.keys.front()]];
+    std::optional<std::string_view> key;
+    if (!fragment.keys.empty()) key = words_[keys_[fragment.keys.front()]];
     if (!fragment.home) return fail(fragment, Failure::refused);
     ask(*fragment.home, bytes_of(fragment), place, fragments_.size(), key);
   }

@@ -3,7 +3,6 @@
 /// second.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,9 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/descriptor.hpp"
 #include "net/endpoint.hpp"
 #include "proxy/config/config.hpp"
+#include "proxy/flow/asking_lines.hpp"
+#include "proxy/flow/replica_watch.hpp"
 #include "topology/sentinel_watch.hpp"
 
 namespace sluice::proxy::flow {
@@ -38,46 +38,38 @@ class Masters {
   /// Whether other settings make no difference here.
   bool serves(const PoolSettings& settings) const;
   Place of(std::string_view name) const;
+  std::vector<ReplicaWatch::Replica> replicas_of(std::string_view name) const;
+  /// Somebody reads from them: without it for a while nobody asks how far they are.
+  void want_replicas(std::string_view name);
   /// A connection to this master broke.
   void doubt(std::string_view name);
 
  private:
-  class Line;
-  enum class Use : std::uint8_t { asks_sentinel, hears_sentinel, asks_server };
-  struct LineKey {
-    Use use;
-    topology::Endpoint to;
-    friend auto operator<=>(const LineKey&, const LineKey&) = default;
-  };
   struct Master {
     Master(std::string of, topology::SentinelWatch by)
         : name(std::move(of)), watch(std::move(by)) {}
     const std::string name;
     topology::SentinelWatch watch;
     std::optional<topology::Endpoint> told{};
+    std::optional<ReplicaWatch> replicas{};  // if they are read from
   };
-  friend class Line;
 
   void run();
   SteadyTime act(SteadyTime now);
   void tell(Master& master);
-  void listen(const Master& master);
-  void wait(SteadyTime until);
-  void forget_lines(SteadyTime now);
-  Line& line(const LineKey& key);
-  void failed(std::size_t master, std::uint64_t question, std::string_view why);
-  void answered(std::size_t master, std::uint64_t question, const std::vector<Value>& replies);
+  SteadyTime follow_replicas(Master& master, SteadyTime now);
+  void ask(std::size_t master, const topology::SentinelQuestion& question);
   void heard(std::string_view message);
   void is_back(const topology::Endpoint& sentinel);
 
   const std::shared_ptr<const PoolSettings> settings_;
-  const std::shared_ptr<const PoolTls> tls_;
-  std::vector<Master> masters_;                     // the thread's
-  std::map<LineKey, std::unique_ptr<Line>> lines_;  // the thread's
-  Descriptor wake_;
+  AskingLines lines_;            // the thread's
+  std::vector<Master> masters_;  // the thread's
   mutable std::mutex mutex_;
   std::map<std::string, Place, std::less<>> places_;
+  std::map<std::string, std::vector<ReplicaWatch::Replica>, std::less<>> replicas_;
   std::vector<std::string> doubted_;
+  std::vector<std::string> wanted_;  // whose replicas are read from
   bool ending_ = false;
   std::thread thread_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/config/read.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
 
@@ -16,19 +17,13 @@ std::unique_ptr<Protocol> make_protocol(const PoolSettings& settings, std::size_
                         : make_memcached_protocol(settings);
 }
 
-net::TlsFiles files_of(const TlsSettings& settings) {
-  return {.certificate = settings.certificate,
-          .key = settings.key,
-          .ca = settings.ca,
-          .verify = settings.verify,
-          .least = net::TlsVersion::v1_2};
-}
-
 }  // namespace
 
 std::shared_ptr<SharedServer> SharedPool::server_of(const ServerSettings& server,
                                                     const PoolSettings& pool) {
   const std::lock_guard lock{mutex_};
+  if (pool.is_of_cluster())  // its nodes come and go
+    std::erase_if(servers_, [](const auto& one) { return one.second.use_count() == 1; });
   auto& shared = servers_[server.name + ' ' + net::to_string(server.endpoint)];
   if (!shared)
     shared = std::make_shared<SharedServer>(health_policy(pool), version);
@@ -40,20 +35,24 @@ std::shared_ptr<SharedServer> SharedPool::server_of(const ServerSettings& server
 
 void SharedPool::follow_masters(const std::shared_ptr<const PoolSettings>& settings,
                                 const std::shared_ptr<const PoolTls>& tls) {
-  const auto before = masters();
-  if (before && !settings->sentinels.empty() && before->serves(*settings)) return;
-  auto masters = settings->sentinels.empty() ? nullptr : std::make_shared<Masters>(settings, tls);
-  const std::lock_guard lock{mutex_};
-  masters_.swap(masters);
+  const auto follow = [&]<class Watch>(std::shared_ptr<Watch>& watch, bool is_needed) {
+    auto now = this->watch(watch);
+    if (now && is_needed && now->serves(*settings)) return;
+    now = is_needed ? std::make_shared<Watch>(settings, tls) : nullptr;
+    const std::lock_guard lock{mutex_};
+    watch.swap(now);
+  };
+  follow(masters_, !settings->sentinels.empty());
+  follow(cluster_, settings->is_of_cluster());
 }
 
 std::shared_ptr<const PoolTls> PoolTls::read(const PoolSettings& settings) {
   auto tls = std::make_shared<PoolTls>();
   try {
     if (settings.listen_tls.on)
-      tls->listen = net::TlsContext::for_server(files_of(settings.listen_tls));
+      tls->listen = net::TlsContext::for_server(config::files_of(settings.listen_tls));
     if (settings.server_tls.on)
-      tls->server = net::TlsContext::for_client(files_of(settings.server_tls));
+      tls->server = net::TlsContext::for_client(config::files_of(settings.server_tls));
   } catch (const Error& bad) {
     throw Error{Errc::bad_argument, fmt::format("pool '{}': {}", settings.name, bad.message())};
   }
@@ -69,6 +68,7 @@ Pool::Pool(PoolContext context, std::shared_ptr<const PoolSettings> settings,
       tls_failed_([this](const Error& why) { note_tls_failure(why.message()); }),
       watch_(context_.registry.pool(context_.worker, settings_->name)),
       protocol_(make_protocol(*settings_, context_.mbuf_size)),
+      detours_(*this),
       clients_(*this),
       servers_(*this) {
   shared_->parts->enter(*this);
@@ -115,7 +115,8 @@ std::unique_ptr<net::Transport> Pool::connect(const Server& server) const {
   auto socket = net::Socket::start_connect(server.addresses().current());
   if (!tls_->server) return std::make_unique<net::Socket>(std::move(socket));
   const auto& name = settings_->server_tls.server_name;
-  return tls_->server->connect(std::move(socket), name.empty() ? server.host() : name, tls_failed_);
+  return tls_->server->connect(std::move(socket),
+                               name.empty() ? servers_.certified_host(server) : name, tls_failed_);
 }
 
 /// Every failure is counted; one a second is logged.

@@ -12,6 +12,8 @@
 #include "net/socket.hpp"
 #include "net/tls.hpp"
 #include "proxy/config/config.hpp"
+#include "proxy/flow/cluster.hpp"
+#include "proxy/flow/detours.hpp"
 #include "proxy/flow/loop.hpp"
 #include "proxy/flow/masters.hpp"
 #include "proxy/flow/mirror.hpp"
@@ -43,17 +45,23 @@ struct SharedPool {
   std::shared_ptr<SharedServer> server_of(const ServerSettings& server, const PoolSettings& pool);
 
   /// Null: no Sentinels watch the servers, or nobody has begun to ask them.
-  std::shared_ptr<Masters> masters() const {
-    const std::lock_guard lock{mutex_};
-    return masters_;
-  }
-  /// Asks the Sentinels of these settings from now on, if there are any.
+  std::shared_ptr<Masters> masters() const { return watch(masters_); }
+  /// Null: the servers are no cluster, or nobody has begun to ask it.
+  std::shared_ptr<Cluster> cluster() const { return watch(cluster_); }
+  /// Asks the Sentinels, or the cluster, of these settings from now on, if there are any.
   void follow_masters(const std::shared_ptr<const PoolSettings>& settings,
                       const std::shared_ptr<const PoolTls>& tls);
 
  private:
+  template <class Watch>
+  std::shared_ptr<Watch> watch(const std::shared_ptr<Watch>& watch) const {
+    const std::lock_guard lock{mutex_};
+    return watch;
+  }
+
   mutable std::mutex mutex_;
   std::shared_ptr<Masters> masters_;
+  std::shared_ptr<Cluster> cluster_;
   std::map<std::string, std::shared_ptr<SharedServer>> servers_;  // by name and address
 };
 
@@ -111,6 +119,7 @@ class Pool {
 
   PoolServers& servers() noexcept { return servers_; }
   const PoolServers& servers() const noexcept { return servers_; }
+  Detours& detours() noexcept { return detours_; }
   PoolClients& clients() noexcept { return clients_; }
   const PoolClients& clients() const noexcept { return clients_; }
 
@@ -145,6 +154,7 @@ class Pool {
   RareLine tls_told_, http_told_, limit_told_;
   std::shared_ptr<watch::PoolWatch> watch_;
   std::unique_ptr<Protocol> protocol_;
+  Detours detours_;
   PoolClients clients_;
   PoolServers servers_;
   std::unique_ptr<Mirror> mirror_;

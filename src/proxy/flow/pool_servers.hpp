@@ -2,14 +2,18 @@
 /// they are tried again, and when what is under way on them has timed out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/hash_slot.hpp"
 #include "proxy/config/config.hpp"
+#include "proxy/flow/cluster.hpp"
 #include "proxy/flow/loop.hpp"
 #include "proxy/flow/server.hpp"
 #include "proxy/ring/ring.hpp"
@@ -18,6 +22,12 @@ namespace sluice::proxy::flow {
 
 class Pool;
 class Subscriptions;
+
+/// Keys of a request that have one home.
+struct HomePart {
+  Server* home;                     ///< null: as home_of()
+  std::vector<std::uint32_t> keys;  ///< their places among those of the request
+};
 
 /// The key by which the home of a request without keys is found: twemproxy's.
 inline constexpr std::string_view any_key = "placeholder";
@@ -33,6 +43,33 @@ class PoolServers {
 
   /// The server of the key. Null: its server takes no requests now, or none does.
   Server* home_of(std::string_view key);
+  /// Whether a command may have both keys.
+  bool have_one_home(std::string_view key, std::string_view other);
+  /// How a request with many keys is to be cut: those of one part have one home.
+  std::vector<HomePart> parts_of(std::span<const std::string_view> keys);
+  // Of a cluster.
+  /// Null: nobody has it, as far as is known.
+  Server* home_of_slot(std::uint16_t slot) const noexcept;
+  /// A node by where it is, master or not. Null: there would be too many that the map does not
+  /// know.
+  Server* node_at(const topology::Endpoint& endpoint);
+  /// Whether the cluster has told of it.
+  bool knows_node(const topology::Endpoint& endpoint) const;
+  /// `from` says that the slot is at `to`.
+  void slot_moved(std::uint16_t slot, const topology::Endpoint& from, const topology::Endpoint& to);
+  /// What `server` says shows that it may not be what it is taken for.
+  void doubt(const Server& server);
+  void tell_lost(const Server& server);
+  void tell_back(const Server& server);
+  /// A replica of this server that is connected, and has all that was acknowledged before `as_of`
+  /// and before `replica_max_lag`. Null: there is none.
+  Server* replica_of(const Server& master, SteadyTime as_of, const ConnectionMode& mode,
+                     std::size_t client);
+  /// What its certificate is to bear: of a node that is known by its address, the name it told.
+  std::string certified_host(const Server& server) const;
+  /// No node has told a map yet, and there is time for it: requests wait.
+  bool awaits_map() const noexcept { return awaits_map_; }
+
   /// While keys move: where the key is by the other ring. Null: where it is by this one.
   Server* elsewhere(std::string_view key);
   /// Servers of earlier settings have nothing more to answer.
@@ -66,7 +103,16 @@ class PoolServers {
  private:
   using Servers = std::vector<std::unique_ptr<Server>>;
 
-  void make_servers(Servers old);
+  void make_servers(const std::vector<ServerSettings>& all, Servers old);
+  std::unique_ptr<Server> make_server(const ServerSettings& settings, bool is_replica = false);
+  void follow_replicas();
+  void leave_replicas();
+  void retire_replica(std::unique_ptr<Server> server);
+  std::shared_ptr<Cluster> cluster() const;
+  void begin_cluster();
+  void take_map();
+  void end_waiting();
+  void look_for_silence();
   void make_ring();
   void make_other_ring(const PoolSettings& other);
   void plan_recovery();
@@ -80,8 +126,26 @@ class PoolServers {
   Pool& pool_;
   Loop& loop_;
   Servers servers_;
-  Servers retired_;  // of earlier settings, with something still under way
+  Servers retired_;   // of earlier settings, with something still under way
+  Servers replicas_;  // if they are read from
+  struct Known {
+    Server* server;  // of replicas_
+    const Server* master;
+    SteadyTime caught_up;
+  };
+  std::vector<Known> known_;     // in the order of their masters
+  bool wants_replicas_ = false;  // a client has read since the last look
+  Servers strangers_;  // nodes of a cluster that have no slots, to which others have redirected
   Homes homes_;
+  static constexpr std::uint16_t nobody = 0xffff;
+  static constexpr std::uint16_t several = 0xfffe;
+  static constexpr unsigned block_bits = 6;
+  /// Of each 64 slots, if they have one owner, since a table of all slots is seldom in the cache.
+  std::array<std::uint16_t, (hash_slots >> block_bits)> block_owners_;
+  std::vector<std::uint16_t> owners_;  // of each slot of a cluster, in servers_
+  std::uint64_t turn_ = 0;             // of the map that they are of
+  bool awaits_map_ = false;
+  SteadyTime map_due_{};
   Homes other_homes_;                        // of the other ring, while keys move
   std::vector<std::uint32_t> other_places_;  // in servers_, of each server of that ring
   std::uint64_t version_ = 0;                // of the healths that the ring was made of

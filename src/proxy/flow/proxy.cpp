@@ -18,10 +18,12 @@ std::vector<watch::WatchedPool> watched(const Config& config, std::size_t mbuf_s
     std::shared_ptr<const Protocol> protocol = settings.redis
                                                    ? make_redis_protocol(settings, mbuf_size)
                                                    : make_memcached_protocol(settings);
-    auto& pool = pools.emplace_back(watch::WatchedPool{.name = settings.name,
-                                                       .servers = {},
-                                                       .commands = protocol->command_count(),
-                                                       .command_name = {}});
+    auto& pool = pools.emplace_back(watch::WatchedPool{
+        .name = settings.name,
+        .servers = {},
+        .commands = protocol->command_count(),
+        .command_name = {},
+        .is_open = settings.is_of_cluster() || settings.read_from == ReadFrom::replica});
     for (const auto& server : config::all_servers(settings)) pool.servers.push_back(server.name);
     pool.command_name = [protocol](std::size_t command) {
       return std::string{protocol->command_name(static_cast<std::uint16_t>(command))};

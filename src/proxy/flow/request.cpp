@@ -19,7 +19,8 @@ void RequestPool::drop(Request& request) noexcept {
   request.quiet = Quiet::no;
   request.key_size = 0;
   request.read_only = request.answered = request.abandoned = request.retried = request.last =
-      request.mirrored = false;
+      request.mirrored = request.detours = request.kept = request.at_replica = false;
+  request.hops = request.pauses = 0;
   request.next = std::exchange(spare_, &request);
   ++spare_count_;
 }

@@ -34,6 +34,9 @@ class Receiver {
   virtual void failed(Request& request, Failure failure) = 0;
   /// So many bytes more (or, negative, less) are kept for it until its outcome is complete.
   virtual void kept_for(std::ptrdiff_t) {}
+  /// It goes on to another server, or later: what its client asks next is to come behind it. Gives
+  /// the client's id; 0: there is none.
+  virtual std::uint64_t detoured() { return 0; }
   /// Where the client is that has asked, for logs. Empty: the proxy has.
   virtual std::string peer() const { return {}; }
 };
@@ -79,8 +82,12 @@ struct alignas(64) Request {
   bool answered = false;   ///< `reply` is the outcome; it waits for its turn in the client's queue
   bool abandoned = false;  ///< takes the place of a request that has timed out: drop its reply
   bool retried = false;
-  bool last = false;      ///< its client is closed behind its reply
-  bool mirrored = false;  ///< a mirror compares its reply
+  bool last = false;        ///< its client is closed behind its reply
+  bool mirrored = false;    ///< a mirror compares its reply
+  bool detours = false;     ///< what a server refuses without having done it goes on; see Detours
+  bool kept = false;        ///< its upstream keeps its bytes
+  bool at_replica = false;  ///< what that does not answer well the master is asked
+  std::uint8_t hops = 0, pauses = 0;  ///< of its detour
   std::uint8_t key_size = 0;
   std::array<char, 40> key;  ///< the beginning of its first key, for logs; see note_key()
   ParkedReply reply;

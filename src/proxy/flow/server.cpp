@@ -20,6 +20,10 @@ Handshake& say(Handshake& handshake, std::initializer_list<std::string_view> wor
   return handshake;
 }
 
+constexpr std::chrono::milliseconds longest_silence{500};  // of a node that owes replies
+/// A node that has lost a slot tells who waits there within a second.
+constexpr std::chrono::milliseconds silence_of_those_that_wait{2500};
+
 constexpr std::size_t most_spare = 16;  // connections of former borrowers that are kept
 constexpr std::chrono::seconds spare_time{60};
 
@@ -57,12 +61,13 @@ void BorrowedUpstream::reset() noexcept {
 }
 
 Server::Server(Pool& pool, ServerSettings settings, std::shared_ptr<SharedServer> shared,
-               std::shared_ptr<watch::ServerWatch> watch)
+               std::shared_ptr<watch::ServerWatch> watch, bool is_replica)
     : pool_(pool),
       settings_(std::move(settings)),
       shared_state_(std::move(shared)),
       watch_(std::move(watch)),
-      is_watched_(!pool.settings().sentinels.empty()),
+      is_replica_(is_replica),
+      is_watched_(!pool.settings().sentinels.empty() && !is_replica),
       is_name_(is_watched_ || known_addresses(settings_.endpoint).empty()),
       addresses_(is_watched_ ? Addresses{} : Addresses{known_addresses(settings_.endpoint)}),
       self_(std::make_shared<Server*>(this)) {
@@ -108,6 +113,7 @@ Handshake Server::handshake(const ConnectionMode& mode) const {
   handshake.is_of_pool = mode.resp == 2 && mode.db == settings.redis_db;
   if (mode.resp == 3) say(handshake, {"HELLO", "3"});
   if (mode.db != 0) say(handshake, {"SELECT", std::to_string(mode.db)});
+  if (is_replica_ && settings.is_of_cluster()) say(handshake, {"READONLY"});
   return handshake;
 }
 
@@ -122,13 +128,17 @@ Upstream& Server::upstream(const ConnectionMode& mode, std::size_t client) {
   connections.wanted = pool_.loop().now();
   if (connections.upstreams.empty()) {
     for (std::size_t i = 0; i < std::max<std::size_t>(pool_.settings().server_connections, 1); ++i)
-      connections.upstreams.push_back(
-          std::make_unique<Upstream>(pool_.loop(), *this, handshake(mode)));
+      connections.upstreams.push_back(std::make_unique<Upstream>(
+          pool_.loop(), *this, handshake(mode), Lane{mode, static_cast<std::uint32_t>(i)}));
   }
   const auto count = connections.upstreams.size();
   // The ids of a worker's clients are as far apart as there are workers.
   return *connections
               .upstreams[count == 1 ? 0 : client / pool_.context().registry.workers() % count];
+}
+
+Upstream& Server::upstream(const Lane& lane) {
+  return upstream(lane.mode, lane.number * pool_.context().registry.workers());
 }
 
 BorrowedUpstream Server::borrow(const ConnectionMode& mode) {
@@ -243,6 +253,38 @@ void Server::look_again() {
   if (is_name_ && pool_.loop().now() - asked_ >= between_looks) resolve();
 }
 
+void Server::deprive() noexcept { deprived_ = pool_.loop().now(); }
+
+void Server::note_lost() {
+  const bool is_node = pool_.settings().is_of_cluster() && !is_replica_;
+  if (!is_node || deprived_ || std::exchange(is_lost_, true)) return;
+  pool_.servers().tell_lost(*this);
+}
+
+void Server::note_back() {
+  if (std::exchange(is_lost_, false)) pool_.servers().tell_back(*this);
+}
+
+void Server::look_for_silence() {
+  std::vector<Upstream*> silent;  // a list of their own: what fails may end borrowed ones
+  bool is_silent = false;
+  bool has_spoken = false;
+  for_each_upstream([&](Upstream& upstream) {
+    const bool waits = upstream.is_untimed();
+    const auto silence =
+        std::min(upstream.silence(), pool_.loop().now() - deprived_.value_or(SteadyTime{}));
+    if (deprived_ && silence > (waits ? silence_of_those_that_wait : longest_silence))
+      silent.push_back(&upstream);
+    is_silent |= !waits && silence > longest_silence;
+    has_spoken |= !waits && upstream.connected() && silence == std::chrono::nanoseconds{0};
+  });
+  for (Upstream* upstream : silent) upstream->close(Failure::closed);
+  if (is_silent)
+    note_lost();
+  else if (has_spoken)
+    note_back();
+}
+
 bool Server::has_moved(const Upstream& upstream) const noexcept {
   const auto* const address = upstream.address();
   return is_name_ && address && !addresses_.contains(*address);
@@ -254,8 +296,8 @@ void Server::leave_old_addresses() {
     for (auto& upstream : connections.upstreams)
       if (has_moved(*upstream))
         leaving_.push_back(std::exchange(
-            upstream,
-            std::make_unique<Upstream>(pool_.loop(), *this, handshake(connections.mode))));
+            upstream, std::make_unique<Upstream>(pool_.loop(), *this, handshake(connections.mode),
+                                                 upstream->lane())));
 }
 
 void Server::preconnect() {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,15 +20,6 @@
 namespace sluice::proxy::flow {
 
 class Pool;
-
-/// What a client has chosen of its connection. Clients with different modes share no connection to
-/// a server.
-/// Four bytes, since each client has one.
-struct ConnectionMode {
-  int resp : 4 = 2;
-  int db : 28 = 0;
-  bool operator==(const ConnectionMode&) const = default;
-};
 
 /// What all workers share of a server.
 struct SharedServer {
@@ -75,7 +67,7 @@ class BorrowedUpstream {
 class Server final : private Receiver {
  public:
   Server(Pool& pool, ServerSettings settings, std::shared_ptr<SharedServer> shared,
-         std::shared_ptr<watch::ServerWatch> watch);
+         std::shared_ptr<watch::ServerWatch> watch, bool is_replica = false);
   ~Server() override;
 
   Pool& pool() const noexcept { return pool_; }
@@ -88,6 +80,7 @@ class Server final : private Receiver {
   /// The connection for a client; the same one each time, so that its requests stay in order. Takes
   /// what the pool's settings say of server_connections.
   Upstream& upstream(const ConnectionMode& mode, std::size_t client);
+  Upstream& upstream(const Lane& lane);
   /// One for a client alone: timed, counted and, when it is given back, kept for the next borrower.
   /// Empty: there are exclusive_connections already.
   BorrowedUpstream borrow(const ConnectionMode& mode);
@@ -100,6 +93,14 @@ class Server final : private Receiver {
   void skip(const net::Address& address) noexcept { addresses_.skip(address); }
   /// A connection failed: the name may have other addresses by now.
   void look_again();
+  /// To a node of a cluster: that no connection works, or that one does again.
+  void note_lost();
+  void note_back();
+  /// It has no slots any more: it answers what it was asked, unless it says nothing.
+  void deprive() noexcept;
+  /// Whether it owes replies and has said nothing for long; of one without slots such connections
+  /// are closed.
+  void look_for_silence();
   /// The host that certificates are for.
   const std::string& host() const noexcept {
     return is_watched_ ? master_.host : settings_.endpoint.host;
@@ -164,7 +165,10 @@ class Server final : private Receiver {
   std::shared_ptr<SharedServer> shared_state_;
   std::shared_ptr<watch::ServerWatch> watch_;
   RareLine lost_told_, heard_told_;
-  bool is_watched_;  // by Sentinels
+  std::optional<SteadyTime> deprived_;
+  bool is_lost_ = false;
+  bool is_replica_;
+  bool is_watched_;  // by Sentinels, who say where it is
   Masters::Place master_;
   bool is_name_;
   Addresses addresses_;

@@ -39,11 +39,13 @@ SteadyTime before(SteadyTime now) noexcept { return now - SteadyTime::duration{1
 
 }  // namespace
 
-Upstream::Upstream(Loop& loop, Server& server, Handshake handshake)
+Upstream::Upstream(Loop& loop, Server& server, Handshake handshake, Lane lane)
     : Stream(loop),
       server_(server),
+      lane_(lane),
       handshake_(std::move(handshake)),
       reader_(server.pool().protocol().reply_reader()),
+      kept_(loop.blocks()),
       behind_handshake_(loop.blocks()) {}
 
 Upstream::~Upstream() {
@@ -51,8 +53,10 @@ Upstream::~Upstream() {
 }
 
 void Upstream::send(Request& request, std::string_view bytes) {
-  request.since = loop_.now();
+  const bool is_on_detour = request.hops != 0 || request.pauses != 0;
+  if (!is_on_detour) request.since = loop_.now();
   request.size = static_cast<std::uint32_t>(bytes.size());
+  if (request.detours) keep(request, bytes);
   if (queue_.empty()) {
     heard_ = loop_.now();
     server_.pool().servers().expect_deadline();
@@ -64,6 +68,24 @@ void Upstream::send(Request& request, std::string_view bytes) {
   if (untimed_) request.expected = 0;  // its reply may never come
   loop_.blocks().expect(request.expected);
   say(bytes);
+}
+
+/// What has a body, has its bytes there.
+void Upstream::keep(Request& request, std::string_view bytes) {
+  if (request.body || bytes.size() > Detours::most_kept) return;
+  kept_.append(bytes);
+  request.kept = true;
+}
+
+/// REQUIRES: no request before it is in the queue.
+void Upstream::take_kept(Request& request, bool is_wanted) {
+  if (!std::exchange(request.kept, false)) return;
+  if (is_wanted) request.body = std::make_unique<std::string>(kept_.view().substr(0, request.size));
+  kept_.drop(request.size);
+}
+
+std::chrono::nanoseconds Upstream::silence() const noexcept {
+  return queue_.empty() ? std::chrono::nanoseconds{0} : loop_.now() - heard_;
 }
 
 void Upstream::send_only(std::string_view bytes) {
@@ -168,6 +190,7 @@ void Upstream::writable() {
   if (phase_ != Phase::connecting) return;
   if (const int error = net::connect_error(descriptor()); error != 0) return ended(error);
   phase_ = Phase::open;
+  server_.note_back();
 }
 
 void Upstream::flushed() {
@@ -226,6 +249,9 @@ Request& Upstream::take_from(UpstreamQueue& queue) noexcept {
 bool Upstream::deliver(std::string_view reply) {
   const auto before = generation();
   Request& request = take_from(queue_);
+  const bool is_refused = request.detours && reply.front() == '-' && request.receiver &&
+                          server_.pool().detours().takes(reply);
+  if (request.kept) take_kept(request, is_refused);
   auto& counters = server_.counters();
   if (request.receiver != this) {
     counters.responses.add();
@@ -241,7 +267,9 @@ bool Upstream::deliver(std::string_view reply) {
   // "Not now", or an error to the handshake, is no sign of health.
   if (reply.front() != '-' || (request.receiver != this && !is_trouble))
     server_.health().succeeded();
-  if (request.receiver) {
+  if (is_refused && pool.detours().refused(request, *this, reply)) [[unlikely]] {
+    // It goes on.
+  } else if (request.receiver) {
     pool.observe(server_, request, reply, untimed_);
     request.receiver->replied(request, reply);
   } else {
@@ -264,8 +292,10 @@ void Upstream::ended(int error) {
   else
     counters.server_err.add();
   const bool was_idle = queue_.empty() && phase_ == Phase::open && error != EPROTO;
-  if (was_idle && !server_.pool().is_strict())
+  if (was_idle && !server_.pool().is_strict()) {
+    server_.note_lost();
     return close(Failure::closed);  // nothing was under way: no failure
+  }
   lost(failure_of(error), heard_);
 }
 
@@ -276,7 +306,9 @@ void Upstream::refuse_long_reply() {
       fmt::format("server '{}' sent a reply beyond reply_size_limit; its connection is closed",
                   server_.settings().name));
   server_.counters().server_err.add();
-  fail(take_from(queue_), Failure::too_long);
+  Request& request = take_from(queue_);
+  take_kept(request, false);
+  fail(request, Failure::too_long);
   close(Failure::reset);
 }
 
@@ -289,12 +321,19 @@ void Upstream::lost(Failure failure, SteadyTime since) {
   server_.weigh_failure(since, failure);
   if (phase_ == Phase::connecting) server_.skip(address_);
   server_.look_again();
+  server_.note_lost();
   close(failure);
 }
 
 void Upstream::close(Failure failure) {
-  close_with(server_.pool().protocol().reply_for(failure),
-             [=, this](Request& request) { fail(request, failure); });
+  const bool was_written = phase_ == Phase::open && is_established() && handshake_left_ == 0;
+  const bool may_be_unsent =
+      !was_written && server_.pool().settings().is_of_cluster() && failure != Failure::overloaded;
+  close_with(server_.pool().protocol().reply_for(failure), [=, this](Request& request) {
+    const bool is_unsent = may_be_unsent && request.detours && request.receiver;
+    if (!is_unsent || !server_.pool().detours().unsent(request, *this, failure))
+      fail(request, failure);
+  });
 }
 
 /// `reply` goes to the receiver of pushes; `end` gives each request its outcome.
@@ -303,6 +342,8 @@ void Upstream::close_with(const std::string& reply, End end) {
   disconnect();
   if (auto* const receiver = std::exchange(push_receiver_, nullptr)) receiver->lost(reply);
   auto queue = std::exchange(queue_, {});  // receivers may send again at once
+  for (Request* request = queue.head(); request; request = request->behind)
+    if (request->kept) take_kept(*request, request->receiver != nullptr);
   while (!queue.empty()) end(take_from(queue));
   server_.pool().clients().there_is_room();
 }
@@ -381,6 +422,7 @@ void Upstream::time_out_late() {
     stand_in.since = request->since;
     stand_in.size = request->size;
     stand_in.expected = request->expected;
+    stand_in.kept = std::exchange(request->kept, false);
     queue_.replace(before, *request, stand_in);
     before = &stand_in;
     server_.counters().server_timedout.add();

@@ -27,6 +27,21 @@ namespace sluice::proxy::flow {
 
 class Server;
 
+/// What a client has chosen of its connection. Clients with different modes share no connection to
+/// a server.
+/// Four bytes, since each client has one.
+struct ConnectionMode {
+  int resp : 4 = 2;
+  int db : 28 = 0;
+  bool operator==(const ConnectionMode&) const = default;
+};
+
+/// Which of a server's shared connections: the same one of another server is for the same clients.
+struct Lane {
+  ConnectionMode mode;
+  std::uint32_t number = 0;
+};
+
 /// Gets what a server says by itself, on a connection for one client alone.
 class PushReceiver {
  public:
@@ -47,8 +62,8 @@ struct Handshake {
 
 class Upstream final : public Stream, private Receiver {
  public:
-  /// `server` outlives it.
-  Upstream(Loop& loop, Server& server, Handshake handshake);
+  /// `server` outlives it. `lane`: of a connection that clients share.
+  Upstream(Loop& loop, Server& server, Handshake handshake, Lane lane = {});
   ~Upstream() override;
 
   /// The outcome comes by request.receiver, possibly before this returns (when no connection can
@@ -66,11 +81,18 @@ class Upstream final : public Stream, private Receiver {
   bool is_full() const noexcept { return is_full_; }
   bool connected() const noexcept { return phase_ == Phase::open; }
   std::size_t under_way() const noexcept { return queue_.size(); }
+  /// When it began to connect.
+  SteadyTime begun() const noexcept { return begun_; }
+  Server& server() const noexcept { return server_; }
+  const Lane& lane() const noexcept { return lane_; }
+  /// For how long it owes a reply and has said nothing; of one that may wait (BLPOP), too.
+  std::chrono::nanoseconds silence() const noexcept;
   /// Changes when the connection is lost or closed.
   using Stream::generation;
   /// Whether requests may take as long as they like; only connecting and the handshake are timed
   /// then. For connections of one client.
   void set_untimed(bool untimed) noexcept { untimed_ = untimed; }
+  bool is_untimed() const noexcept { return untimed_; }
   /// Null: what the server says by itself is an error.
   void set_push_receiver(PushReceiver* receiver) noexcept { push_receiver_ = receiver; }
   LoadedScripts& scripts() noexcept { return scripts_; }
@@ -127,11 +149,15 @@ class Upstream final : public Stream, private Receiver {
   void time_out_all();
   void time_out_late();
   void refuse_long_reply();
+  void keep(Request& request, std::string_view bytes);
+  void take_kept(Request& request, bool is_wanted);
 
   Server& server_;
+  const Lane lane_;
   Handshake handshake_;
   std::unique_ptr<ReplyReader> reader_;
   UpstreamQueue queue_;
+  Buffer kept_;  // bytes of the requests in queue_ that are `kept`
   LoadedScripts scripts_;
   PushReceiver* push_receiver_ = nullptr;
   Buffer behind_handshake_;           // bytes that wait until it is accepted

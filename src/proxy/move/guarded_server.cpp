@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/integer.hpp"
 #include "resp/command_table.hpp"
 #include "resp/writer.hpp"
+#include "sluice/clock.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::proxy::move {
@@ -19,6 +21,9 @@ using namespace std::chrono_literals;
 constexpr auto longest_command = 60s;                 // a large key
 constexpr std::string_view migrate_timeout = "1000";  // ms
 constexpr std::string_view keys_a_scan = "500";
+constexpr std::string_view default_user = "default";
+constexpr auto time_to_log_in = 1s;
+constexpr auto look_again = 5ms;
 
 /// What the user of the move may do beyond the user before.
 constexpr std::string_view further_rights[] = {"+migrate", "+restore", "+select", "+auth",
@@ -49,12 +54,13 @@ bool is_about_login(std::string_view rule) {
 }  // namespace
 
 GuardedServer::GuardedServer(net::Endpoint endpoint, MoveUser before, MoveUser during,
-                             std::string after)
+                             std::string after, Tls tls)
     : endpoint_(std::move(endpoint)),
       name_(net::to_string(endpoint_)),
       before_(std::move(before)),
       during_(std::move(during)),
-      after_(std::move(after)) {}
+      after_(std::move(after)),
+      tls_(std::move(tls)) {}
 
 void GuardedServer::refuse(std::string_view command, const Value& error) const {
   throw Error{Errc::bad_argument,
@@ -69,7 +75,7 @@ bool GuardedServer::log_in(const MoveUser& user) {
 }
 
 void GuardedServer::connect() {
-  line_.emplace(name_, longest_command, process::AdminClient::Peer::server);
+  line_.emplace(name_, longest_command, process::AdminClient::Peer::server, tls_);
   database_ = 0;
   if (log_in(during_)) return;
   if (!log_in(before_)) {
@@ -124,9 +130,26 @@ void GuardedServer::make_user() {
                 fmt::format("server {} does not take the user that it was given", name_)};
 }
 
+/// MIGRATE goes by what servers of a cluster speak, also where there is no cluster.
+void GuardedServer::check_tls() {
+  const auto found = ask({"CONFIG", "GET", "tls-cluster"});
+  if (found.is_error()) return;  // we may not ask: MIGRATE will tell
+  const auto& items = found.as_items();
+  const bool is_on = items.size() == 2 && items[1].as_text() == "yes";
+  if (is_on == static_cast<bool>(tls_)) return;
+  throw Error{Errc::bad_argument,
+              tls_ ? fmt::format("server {}: with `server_tls` keys go from server to server by "
+                                 "TLS, too: give it `tls-cluster yes`",
+                                 name_)
+                   : fmt::format("server {}: it has `tls-cluster yes`, so it sends keys by TLS "
+                                 "alone: give the pool `server_tls`, or it `tls-cluster no`",
+                                 name_)};
+}
+
 void GuardedServer::admit() {
   is_admitted_ = true;
   if (!line_) connect();
+  check_tls();
   make_user();
   if (order({"ACL", "GETUSER", after_}).is_null())
     throw Error{
@@ -134,10 +157,28 @@ void GuardedServer::admit() {
         fmt::format("server {} knows no user '{}', whom the new file names", name_, after_)};
 }
 
+/// A connection that has not logged in yet is of the user default, too: of a proxy that is about to
+/// log in as the user of the move and whose clients' requests wait for that. It gets time to.
 void GuardedServer::shut_out(std::string_view user) {
   order({"ACL", "SETUSER", user, "off"});
+  const auto until = system_clock().steady() + time_to_log_in;
+  while (user == default_user && system_clock().steady() < until && end_all_but_new(user) > 0)
+    std::this_thread::sleep_for(look_again);
   for (const std::string_view kind : {"normal", "pubsub"})
     order({"CLIENT", "KILL", "TYPE", kind, "USER", user, "SKIPME", "yes"});
+}
+
+/// How many there are that have sent nothing yet.
+std::size_t GuardedServer::end_all_but_new(std::string_view user) {
+  std::size_t left = 0;
+  for (const auto& client : clients()) {
+    if (client.value("user") != user) continue;
+    if (client.value("cmd") == "NULL")
+      ++left;
+    else
+      order({"CLIENT", "KILL", "ID", client.id(), "USER", user});
+  }
+  return left;
 }
 
 void GuardedServer::fence() {
@@ -163,26 +204,37 @@ void GuardedServer::forget(std::string_view user) {
   line_.reset();  // it may have been that user's
 }
 
-void GuardedServer::end_waiting() {
+std::vector<GuardedServer::ClientLine> GuardedServer::clients() {
   const auto list = order({"CLIENT", "LIST", "TYPE", "normal"}).as_text();
+  std::vector<ClientLine> lines;
   for (std::size_t at = 0; at < list.size();) {
     const auto end = std::min(list.find('\n', at), list.size());
-    const auto line = list.substr(at, end - at);
+    lines.push_back({list.substr(at, end - at)});
     at = end + 1;
-    const auto value = [&](std::string_view name) -> std::string {
-      const auto found = line.find(fmt::format(" {}=", name));
-      if (found == std::string::npos) return {};
-      const auto begin = found + name.size() + 2;
-      return line.substr(begin, line.find(' ', begin) - begin);
-    };
-    if (value("user") != before_.name || !value("flags").contains('b')) continue;
+  }
+  return lines;
+}
+
+std::string_view GuardedServer::ClientLine::value(std::string_view name) const {
+  const std::string_view line{text};
+  const auto found = line.find(fmt::format(" {}=", name));
+  if (found == line.npos) return {};
+  const auto begin = found + name.size() + 2;
+  return line.substr(begin, line.find(' ', begin) - begin);
+}
+
+std::string_view GuardedServer::ClientLine::id() const {
+  const std::string_view line{text};
+  return line.substr(3, line.find(' ') - 3);
+}
+
+void GuardedServer::end_waiting() {
+  for (const auto& client : clients()) {
+    if (client.value("user") != before_.name || !client.value("flags").contains('b')) continue;
     // Not one that waits for CLIENT UNPAUSE, which would do its command all the same.
-    const std::string command = value("cmd");
-    const std::string_view words[] = {command};
+    const std::string_view words[] = {client.value("cmd")};
     const auto* const spec = resp::find_command(words);
-    if (!spec || !spec->has(resp::flag_blocking)) continue;
-    const auto id = line.substr(3, line.find(' ') - 3);  // "id=7 addr=..."
-    order({"CLIENT", "UNBLOCK", id, "ERROR"});
+    if (spec && spec->has(resp::flag_blocking)) order({"CLIENT", "UNBLOCK", client.id(), "ERROR"});
   }
 }
 
@@ -208,9 +260,13 @@ void GuardedServer::use(int database) {
   database_ = database;
 }
 
-Value GuardedServer::order_in(int database, std::span<const std::string_view> words) {
+Value GuardedServer::ask_in(int database, std::span<const std::string_view> words) {
   use(database);
-  auto reply = ask(words);
+  return ask(words);
+}
+
+Value GuardedServer::order_in(int database, std::span<const std::string_view> words) {
+  auto reply = ask_in(database, words);
   if (reply.is_error()) refuse(words.front(), reply);
   return reply;
 }

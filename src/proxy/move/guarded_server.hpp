@@ -22,14 +22,18 @@ using config::MoveUser;
 /// reached, {bad_argument} where it refuses. Each may be repeated.
 class GuardedServer {
  public:
+  using Tls = process::AdminClient::Tls;
+
   /// `before`: the user of the ring before the move; `during`: that of the move; `after`: of the
-  /// ring to be.
-  GuardedServer(net::Endpoint endpoint, MoveUser before, MoveUser during, std::string after);
+  /// ring to be. `tls`: empty: it is spoken to plainly.
+  GuardedServer(net::Endpoint endpoint, MoveUser before, MoveUser during, std::string after,
+                Tls tls);
 
   const net::Endpoint& endpoint() const noexcept { return endpoint_; }
   const std::string& name() const noexcept { return name_; }
 
   /// The user of the move is there, with the rights of the one before and those that moving takes.
+  /// Throws Error{bad_argument}, too, where it would speak to other servers otherwise than we do.
   void admit();
   /// Nobody is logged in as the user before or after, and nobody can log in so; what such a user
   /// has sent and the server has not done yet is not done. From now on also after the server has
@@ -56,7 +60,9 @@ class GuardedServer {
   std::string migrate(int database, std::span<const std::string> keys, const net::Endpoint& to);
   /// Bytes of memory of each; -1: it is not here.
   std::vector<std::int64_t> sizes(int database, std::span<const std::string> keys);
-  /// A command in this database. Throws for an error.
+  /// A command in this database.
+  Value ask_in(int database, std::span<const std::string_view> words);
+  /// Throws for an error.
   Value order_in(int database, std::span<const std::string_view> words);
   /// It is there, and has what admit() and fence() made; else it gets that again.
   void look_after();
@@ -71,7 +77,16 @@ class GuardedServer {
   void connect();
   void use(int database);
   bool log_in(const MoveUser& user);
+  void check_tls();
   void make_user();
+  /// A line of CLIENT LIST: "id=7 addr=... name=value ...".
+  struct ClientLine {
+    std::string text;
+    std::string_view id() const;
+    std::string_view value(std::string_view name) const;
+  };
+  std::vector<ClientLine> clients();
+  std::size_t end_all_but_new(std::string_view user);
   void shut_out(std::string_view user);
   [[noreturn]] void refuse(std::string_view command, const Value& error) const;
 
@@ -79,6 +94,7 @@ class GuardedServer {
   std::string name_;
   MoveUser before_, during_;
   std::string after_;
+  Tls tls_;
   std::optional<process::AdminClient> line_;
   int database_ = 0;
   bool is_admitted_ = false, is_fenced_ = false;

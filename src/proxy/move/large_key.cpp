@@ -91,10 +91,42 @@ class Copy {
           items.push_back(found[at + part].as_text());
         if (command == "ZADD") std::swap(items.back(), items[items.size() - 2]);
       }
+      const bool is_hash = command == "HSET";
+      const auto fields = is_hash ? every_other(items) : std::vector<std::string_view>{};
       add(command, std::move(items));
+      if (is_hash && !take_times(fields)) return false;
       cursor = reply.as_items().at(0).as_text();
       if (!rest_()) return false;
     } while (cursor != "0");
+    return true;
+  }
+
+  static std::vector<std::string_view> every_other(const std::vector<std::string_view>& items) {
+    std::vector<std::string_view> firsts;
+    for (std::size_t at = 0; at < items.size(); at += 2) firsts.push_back(items[at]);
+    return firsts;
+  }
+
+  /// When these fields of a hash end (Redis 7.4). False: it cannot be asked, so that the hash has
+  /// to be moved as a whole.
+  bool take_times(const std::vector<std::string_view>& fields) {
+    if (fields.empty() || !has_times_) return true;
+    const auto many = std::to_string(fields.size());
+    std::vector<std::string_view> words{"HPEXPIRETIME", key_, "FIELDS", many};
+    words.insert(words.end(), fields.begin(), fields.end());
+    const auto times = from_.ask_in(database_, words);
+    if (times.is_error()) {
+      has_times_ = !times.as_text().starts_with("ERR unknown command");
+      return !has_times_;
+    }
+    for (std::size_t at = 0; at < fields.size(); ++at) {
+      constexpr std::int64_t none = -1, gone = -2;
+      const auto time = times.as_items().at(at).as_integer();
+      if (time == gone)
+        there({"HDEL", hidden_, fields[at]});
+      else if (time != none)
+        there({"HPEXPIREAT", hidden_, std::to_string(time), "FIELDS", "1", fields[at]});
+    }
     return true;
   }
 
@@ -103,6 +135,7 @@ class Copy {
   const std::string& key_;
   std::string hidden_;
   const std::function<bool()>& rest_;
+  bool has_times_ = true;  // its fields may have; false: the server knows none
 };
 
 }  // namespace

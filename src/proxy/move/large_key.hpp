@@ -17,7 +17,8 @@ inline constexpr std::string_view hidden_prefix = "sluice-move:";
 /// Behind each piece `rest` is called, which may take its time; false ends it. The copy has a name
 /// of its own until it is whole; then it takes the place of the key, and the key is deleted at its
 /// old home. Done again from the beginning it does no harm. False: it was ended, or the key is of a
-/// type that cannot be taken apart (a stream, a module's).
+/// type that cannot be taken apart (a stream, a module's), or a hash whose fields may have times to
+/// live that we may not ask for.
 bool copy_in_pieces(GuardedServer& from, GuardedServer& to, int database, const std::string& key,
                     const std::function<bool()>& rest);
 

@@ -35,6 +35,17 @@ MoveUser user_of(const PoolSettings& pool) {
           pool.server_password.empty() ? pool.redis_auth : pool.server_password};
 }
 
+/// As the pool's proxies speak to it.
+GuardedServer::Tls tls_of(const PoolSettings& pool, const net::Endpoint& server) {
+  const auto& settings = pool.server_tls;
+  if (!settings.on) return {};
+  return [context = net::TlsContext::for_client(config::files_of(settings)),
+          host = settings.server_name.empty() ? server.host : settings.server_name](
+             net::Socket socket, const net::TlsFailure& failed) {
+    return context.connect(std::move(socket), host, failed);
+  };
+}
+
 }  // namespace
 
 std::string record_path(const std::string& after) { return after + ".move"; }
@@ -109,9 +120,9 @@ void Mover::make_servers() {
       for (const auto& server : ring->servers) {
         auto& made = servers_[net::to_string(server.endpoint)];
         if (!made)
-          made = std::make_unique<GuardedServer>(server.endpoint,
-                                                 user_before_.value_or(user_of(*pool.before)),
-                                                 record_.user, user_of(*pool.after).name);
+          made = std::make_unique<GuardedServer>(
+              server.endpoint, user_before_.value_or(user_of(*pool.before)), record_.user,
+              user_of(*pool.after).name, tls_of(*pool.before, server.endpoint));
       }
   }
 }

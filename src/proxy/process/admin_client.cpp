@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "proxy/config/read.hpp"
 #include "resp/writer.hpp"
@@ -15,20 +16,25 @@ namespace sluice::proxy::process {
 
 using Outcome = net::Transfer::Outcome;
 
-AdminClient::AdminClient(const std::string& address, std::chrono::milliseconds patience, Peer peer)
+AdminClient::AdminClient(const std::string& address, std::chrono::milliseconds patience, Peer peer,
+                         const Tls& tls)
     : peer_(peer), address_(address), patience_(patience) {
   try {
-    socket_ = net::Socket::start_connect(net::resolve(config::parse_address(address)).front());
+    auto socket = net::Socket::start_connect(net::resolve(config::parse_address(address)).front());
+    transport_ = tls ? tls(std::move(socket), note_tls_failure_)
+                     : std::make_unique<net::Socket>(std::move(socket));
   } catch (const Error&) {  // no address, or no such host: it says so itself
     throw;
   } catch (const std::system_error& refused) {
     fail(refused.code().message(), sluice::Effect::none);
   }
-  wait_for(POLLOUT);
-  if (const int error = socket_.connect_error()) fail(std::strerror(error), sluice::Effect::none);
+  wait_for({.write = true});
+  if (const int error = net::connect_error(transport_->descriptor()); error != 0)
+    fail(std::strerror(error), sluice::Effect::none);
 }
 
 void AdminClient::fail(std::string_view why, sluice::Effect effect) const {
+  if (!tls_failed_.empty()) why = tls_failed_;
   if (peer_ == Peer::server)
     throw sluice::Error{Errc::connection, fmt::format("server {}: {}", address_, why), effect};
   throw sluice::Error{
@@ -39,8 +45,9 @@ void AdminClient::fail(std::string_view why, sluice::Effect effect) const {
       effect};
 }
 
-void AdminClient::wait_for(short events) {
-  pollfd wait{socket_.descriptor(), events, 0};
+void AdminClient::wait_for(net::Transport::Wants wants) {
+  const int events = (wants.read ? POLLIN : 0) | (wants.write ? POLLOUT : 0);
+  pollfd wait{transport_->descriptor(), static_cast<short>(events), 0};
   int ready = 0;
   while ((ready = ::poll(&wait, 1, static_cast<int>(patience_.count()))) < 0 && errno == EINTR) {
   }
@@ -55,9 +62,9 @@ void AdminClient::wait_for(short events) {
 
 void AdminClient::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    const auto sent = socket_.write_some(bytes);
+    const auto sent = transport_->write_some(bytes);
     if (sent.outcome == Outcome::failed) fail(std::strerror(sent.error), sluice::Effect::unknown);
-    if (sent.outcome == Outcome::would_block) wait_for(POLLOUT);
+    if (sent.outcome == Outcome::would_block) wait_for(transport_->wants_to_write());
     bytes.remove_prefix(sent.bytes);
   }
 }
@@ -73,10 +80,10 @@ std::vector<Value> AdminClient::ask_all(std::string_view commands, std::size_t c
   std::vector<Value> replies;
   std::array<char, 16384> bytes;
   while (replies.size() < count) {
-    const auto got = socket_.read_some(bytes);
+    const auto got = transport_->read_some(bytes);
     if (got.outcome == Outcome::failed) fail(std::strerror(got.error), sluice::Effect::unknown);
     if (got.outcome == Outcome::closed) fail("it closed the connection", sluice::Effect::unknown);
-    if (got.outcome == Outcome::would_block) wait_for(POLLIN);
+    if (got.outcome == Outcome::would_block) wait_for(transport_->wants_to_read());
     std::string_view input{bytes.data(), got.bytes};
     while (auto reply = parser_.next(input)) replies.push_back(std::move(*reply));
   }

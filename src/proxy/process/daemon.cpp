@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -93,8 +94,9 @@ DescriptorPlan plan_descriptors(const Config& config) {
   // A further worker has a loop of two, and a listening socket that the main thread keeps, too.
   std::size_t rest = 32 + config.pools.size() + (workers - 1) * (2 + 2 * config.pools.size());
   std::size_t servers = 0;
-  for (const auto& pool : config.pools)
-    servers += workers * pool.servers.size() * pool.server_connections;
+  for (const auto& pool : config.pools)  // of a cluster it is a guess: who knows its nodes
+    servers +=
+        workers * std::max(pool.servers.size(), pool.cluster.size()) * pool.server_connections;
   if (limit <= rest + servers)
     throw Error{Errc::bad_argument,
                 fmt::format("{} open files are too few: {} connections to servers and {} others "

@@ -73,7 +73,8 @@ bool add_sort_patterns(Words words, std::optional<HashTag> tag, std::vector<std:
 
 RedisProtocol::RedisProtocol(const PoolSettings& settings)
     : pool_(settings.name),
-      hash_tag_(settings.hash_tag),
+      hash_tag_(settings.is_of_cluster() ? HashTag{'{', '}'} : settings.hash_tag),
+      is_of_cluster_(settings.is_of_cluster()),
       request_size_limit_(settings.request_size_limit),
       request_words_limit_(settings.request_words_limit),
       reply_size_limit_(settings.reply_size_limit),
@@ -82,7 +83,7 @@ RedisProtocol::RedisProtocol(const PoolSettings& settings)
   rows_.emplace_back();
   for (const auto& spec : taught_.all()) {
     auto& row = rows_.emplace_back(row_of(spec, settings));
-    if (!taught_.is_whole(spec) || settings.servers.size() < 2) continue;
+    if (!taught_.is_whole(spec) || !settings.spreads_keys()) continue;
     row.route = {.never = Never::spread};
     row.plan.route = Route::refused;
   }
@@ -107,7 +108,7 @@ RedisProtocol::Row RedisProtocol::row_of(const resp::CommandSpec& spec,
     row.keys = Keys::rest;
     row.first_key = channels->first;
     row.plan.items_per_key = 2;
-  } else if (spec.name.starts_with("sort") && settings.servers.size() > 1) {
+  } else if (spec.name.starts_with("sort") && settings.spreads_keys()) {
     row.keys = Keys::sort;
   } else if (is_first_argument(spec) || spec.name == "publish") {
     row.keys = Keys::first;
@@ -238,7 +239,9 @@ void RedisProtocol::append_merged(std::string& out, Words, const Plan& plan,
 }
 
 void RedisProtocol::append_failure(std::string& out, Failure failure) const {
-  out += failure_reply(failure);
+  out += is_of_cluster_ && failure == Failure::crossed
+             ? "-CROSSSLOT Keys in request don't hash to the same slot\r\n"
+             : failure_reply(failure);
 }
 
 Effect RedisProtocol::effect_of(const Plan& plan, Words) const {

@@ -110,6 +110,7 @@ class RedisProtocol : public Protocol {
 
   std::string pool_;
   std::optional<HashTag> hash_tag_;
+  bool is_of_cluster_;
   std::size_t request_size_limit_, request_words_limit_, reply_size_limit_;
   std::string reply_;  // what Plan::reply views
   std::vector<std::size_t> keys_;

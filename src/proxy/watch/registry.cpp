@@ -96,8 +96,13 @@ std::shared_ptr<ServerWatch> Registry::server(std::size_t worker, std::string_vi
                                               std::string_view server) {
   const std::lock_guard lock{mutex_};
   Pool& owner = find(pool);
-  const auto found = owner.servers.find(server);
-  if (found == owner.servers.end()) throw unknown("server", server);
+  auto found = owner.servers.find(server);
+  if (found == owner.servers.end()) {
+    if (!owner.settings.is_open) throw unknown("server", server);
+    found = owner.servers.try_emplace(std::string{server}).first;
+    found->second.in_force = false;
+    found->second.workers.resize(workers());
+  }
   auto& watch = found->second.workers[worker];
   if (!watch) watch = std::make_shared<ServerWatch>(found->second.status);
   return watch;

@@ -64,6 +64,7 @@ struct WatchedPool {
   std::vector<std::string> servers;
   std::size_t commands = 0;                              ///< Protocol::command_count()
   std::function<std::string(std::size_t)> command_name;  ///< outlives the configuration
+  bool is_open = false;  ///< servers: others may come, and are known while a worker has them
 };
 
 struct CommandFigures {
@@ -107,7 +108,7 @@ class Registry {
 
   /// What is in force now. Call it before the workers ask for what is in it.
   void set_pools(std::vector<WatchedPool> pools);
-  /// Throws Error{bad_argument} for a name that set_pools() was not told.
+  /// Throws Error{bad_argument} for a name that set_pools() was not told, unless its pool is_open.
   std::shared_ptr<PoolWatch> pool(std::size_t worker, std::string_view pool);
   std::shared_ptr<ServerWatch> server(std::size_t worker, std::string_view pool,
                                       std::string_view server);

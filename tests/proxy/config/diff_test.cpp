@@ -74,6 +74,29 @@ TEST(ConfigDiff, AServerThatKeepsItsNameKeepsItsKeys) {
   EXPECT_THAT(text_of(result), HasSubstr("server one keeps its keys, but moves: h:1 -> g:9"));
 }
 
+TEST(ConfigDiff, KeysThatAreUsedTogetherMayPart) {
+  const std::string murmur = "  hash: murmur\n", one = "   - h:1:1 one\n";
+  const auto before = with(murmur, one), now = with(murmur, three);
+  const std::vector<KeyGroup> groups{
+      {"cart:1", "stock:1", "cart:2", "stock:2"}, {"order:7", "order:7"}, {"alone"}};
+  const auto result = diff(before, now, {}, groups);
+  ASSERT_EQ(only(result).parting.size(), 1U);
+  const auto& parting = only(result).parting.front();
+  EXPECT_EQ(parting.keys, groups.front());
+  for (std::size_t at = 0; at < parting.keys.size(); ++at)
+    EXPECT_EQ(parting.servers[at], explain(now.pools.at(0), parting.keys[at]).server);
+  EXPECT_THAT(text_of(result), HasSubstr("  1 of the groups of keys part: "));
+  EXPECT_THAT(text_of(result), HasSubstr("    cart:1 -> " + parting.servers.front() + ", "));
+  EXPECT_THAT(json_of(result).text(), HasSubstr(R"("parting":[[{"key":"cart:1","server":)"));
+
+  const auto tag = murmur + "  hash_tag: \"{}\"\n";
+  const auto tagged =
+      diff(with(tag, one), with(tag, three), {}, std::vector<KeyGroup>{{"{1}cart", "{1}stock"}});
+  EXPECT_TRUE(only(tagged).parting.empty());
+  EXPECT_TRUE(only(diff(now, with(murmur, four), {}, groups)).parting.empty())
+      << "they were not together before";
+}
+
 TEST(ConfigDiff, RandomHasNoHomes) {
   const auto result = diff(with("", three), with("  distribution: random\n", three));
   EXPECT_FALSE(only(result).has_homes);

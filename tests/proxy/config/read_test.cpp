@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proxy/config/inspect.hpp"
 #include "proxy/config/settings.hpp"
 #include "sluice/error.hpp"
 
@@ -415,6 +416,39 @@ TEST(ReadConfig, ServersBehindSentinelsAreNamesOfMasters) {
               HasSubstr("is a path"));
   EXPECT_THAT(refusal(pool("  redis: true\n  sentinel_user: u\n", "h:2:1 shop")),
               HasSubstr("no sentinels"));
+  const auto reads = read(pool(watched + "  read_from: replica\n", "h:2:1 shop"), "t.yml");
+  EXPECT_EQ(reads.pools.at(0).read_from, ReadFrom::replica);
+  EXPECT_THAT(refusal(pool("  redis: true\n  read_from: replica\n", "h:2:1 shop")),
+              HasSubstr("only Sentinels or a cluster tell it of replicas"));
+  EXPECT_THAT(refusal(pool(watched + "  read_from: replica\n  compat: strict\n", "h:2:1 shop")),
+              HasSubstr("twemproxy does not know"));
+  EXPECT_NE(refusal(pool(watched + "  read_from: slave\n", "h:2:1 shop")), "");
+  EXPECT_NE(refusal(pool(watched + "  replica_max_lag: 99ms\n", "h:2:1 shop")), "");
+}
+
+TEST(ReadConfig, AClusterTellsItsNodesItself) {
+  const auto pool = [](const std::string& more) {
+    return "a:\n  listen: h:1\n  cluster: [c1:7000, \"[::1]:7001\"]\n" + more;
+  };
+  const auto config = read(pool("  redis: true\n"), "t.yml");
+  EXPECT_EQ(config.pools.at(0).cluster, (std::vector<std::string>{"c1:7000", "[::1]:7001"}));
+  EXPECT_EQ(read(describe(config), "t.yml"), config);
+  const auto told = explain(config.pools.at(0), "{user}:1");
+  EXPECT_EQ(told.slot, 5474);
+  EXPECT_THAT(text_of(told), HasSubstr("the master of slot 5474"));
+  EXPECT_THAT(refusal(pool("")), HasSubstr("memcached has no clusters"));
+  for (const auto* const contradiction :
+       {"servers:\n   - h:2:1", "sentinels: [s:26379]", "hash: md5", "hash_tag: \"{}\"",
+        "distribution: modula", "key_bytes: arm", "auto_eject_hosts: true", "on_failure: fail",
+        "redis_db: 1", "compat: strict"})
+    EXPECT_THAT(refusal(pool(fmt::format("  redis: true\n  {}\n", contradiction))),
+                HasSubstr("remove"))
+        << contradiction;
+  EXPECT_THAT(refusal("a:\n  listen: h:1\n  redis: true\n  cluster: [c1]\n"),
+              HasSubstr("write host:port"));
+  EXPECT_THAT(refusal("a:\n  listen: h:1\n  redis: true\n  cluster: [/c.sock]\n"),
+              HasSubstr("is a path"));
+  EXPECT_THAT(refusal("a:\n  listen: h:1\n  redis: true\n"), HasSubstr("has no servers"));
 }
 
 TEST(ReadConfig, AMirrorIsAnotherPoolOfItsKind) {

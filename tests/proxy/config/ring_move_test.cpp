@@ -46,6 +46,10 @@ TEST(RingMoveTest, WhatCannotBeMovedIsRefusedWithItsReason) {
   }
   EXPECT_TRUE(refusal(file(one_server), file(one_server + "   - /run/redis.sock:1 b\n"))
                   .contains("socket"));
+  const std::string watched = "  redis: true\n  sentinels: [h:26379]\n";
+  EXPECT_TRUE(
+      refusal(file("   - h:1:1 one\n", watched), file("   - h:1:1 one\n   - h:2:1 two\n", watched))
+          .contains("Sentinels"));
 }
 
 TEST(RingMoveTest, AKeyGoesFromItsOldHomeToItsNewOneAndNowhereElse) {

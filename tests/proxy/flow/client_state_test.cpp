@@ -5,7 +5,8 @@
 namespace sluice::proxy::flow {
 namespace {
 
-constexpr Pause pauses[] = {Pause::session, Pause::turn, Pause::reload, Pause::server, Pause::room};
+constexpr Pause pauses[] = {Pause::session, Pause::turn, Pause::earlier, Pause::server,
+                            Pause::room};
 
 TEST(ClientState, ReadsUntilItIsPausedAndAgainAfterwards) {
   for (const auto pause : pauses) {
@@ -46,7 +47,7 @@ TEST(ClientState, TheLastReplyEndsWhatWaitsForItAndNothingElse) {
   ClientState state;
   for (const auto pause : pauses) state.pause(pause);
   state.all_answered();
-  EXPECT_FALSE(state.has(Pause::turn) || state.has(Pause::reload));
+  EXPECT_FALSE(state.has(Pause::turn) || state.has(Pause::earlier));
   EXPECT_TRUE(state.has(Pause::session) && state.has(Pause::server) && state.has(Pause::room));
 }
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "proxy/flow/replica_reads.hpp"
+#include "proxy/support/asking.hpp"
 #include "proxy/support/proxy_under_test.hpp"
 #include "support/comes_true.hpp"
 #include "support/plain_client.hpp"
@@ -77,6 +79,80 @@ TEST(ProxyBeforeSentinels, T53_RepliesKeepTheirOrderThroughAFailover) {
     }
     sent += 50;
     return is_at(client, rig.server(1));
+  }));
+}
+
+TEST(ProxyBeforeSentinels, AMasterThatIsHandedOverRefusesNothing) {
+  SentinelRig rig{{.sentinels = 1}};
+  ProxyUnderTest proxy{behind(rig)};
+  PlainClient client{proxy.port()};
+  EXPECT_EQ(client.command({"INCR", "n"}).as_integer(), 1);
+  PlainClient master{rig.server(0).port()};
+  EXPECT_TRUE(comes_true([&] {
+    return !master.command({"FAILOVER", "TO", "127.0.0.1", std::to_string(rig.server(1).port())})
+                .is_error();
+  }));
+  EXPECT_TRUE(
+      comes_true([&] { return master.command({"ROLE"}).as_items().at(0).as_text() == "slave"; }));
+  // It says -READONLY, and its Sentinel has not noticed yet. What is under way when it is left may
+  // get an error, as when a server is lost.
+  EXPECT_TRUE(comes_true([&] {
+    const auto reply = client.command({"INCR", "n"});
+    EXPECT_FALSE(reply.is_error() && reply.as_text().starts_with("READONLY")) << reply.as_text();
+    return !reply.is_error();
+  }));
+}
+
+TEST(ProxyBeforeSentinels, T55_ReadsOfReplicasShowOnesOwnWrites) {
+  SentinelRig rig{{.sentinels = 1}};
+  auto pool = behind(rig);
+  pool.lines.insert(pool.lines.begin(), {"read_from: replica", "read_your_writes: true"});
+  ProxyUnderTest proxy{pool};
+  PlainClient client{proxy.port()};
+  auto& replica = rig.server(1);
+  for (int i = 3; i < 5; ++i) {
+    const auto value = std::to_string(i);
+    client.command({"SET", "k", value});
+    EXPECT_EQ(client.command({"GET", "k"}).as_text(), value);
+    EXPECT_TRUE(reads_at(replica, client, "k", value));
+  }
+  // Refused by a replica, and by the master in the same words.
+  EXPECT_TRUE(client.command({"LLEN", "k"}).as_text().starts_with("WRONGTYPE"));
+  // A transaction is the master's.
+  const auto before = gets(replica);
+  client.command({"MULTI"});
+  client.command({"GET", "k"});
+  EXPECT_EQ(client.command({"EXEC"}).as_items().at(0).as_text(), "4");
+  EXPECT_EQ(gets(replica), before);
+  EXPECT_TRUE(reads_at(replica, client, "k", "4"));
+  // It stands still: what it was asked the master answers.
+  replica.stop();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(client.command({"GET", "k"}).as_text(), "4");
+  client.command({"SET", "k", "5"});
+  EXPECT_EQ(client.command({"GET", "k"}).as_text(), "5");
+  replica.cont();
+  EXPECT_TRUE(reads_at(replica, client, "k", "5"));
+}
+
+TEST(ProxyBeforeSentinels, RepliesOfReplicasAndMastersKeepTheirOrder) {
+  SentinelRig rig{{.sentinels = 1}};
+  auto pool = behind(rig);
+  pool.lines.insert(pool.lines.begin(), {"read_from: replica", "read_your_writes: false"});
+  ProxyUnderTest proxy{pool};
+  PlainClient client{proxy.port()};
+  for (int i = 0; i < 10; ++i) client.command({"SET", fmt::format("k{}", i), std::to_string(i)});
+  ASSERT_TRUE(reads_at(rig.server(1), client, "k1", "1"));
+  const auto before = gets(rig.server(1));
+  std::int64_t count = 0;
+  EXPECT_TRUE(comes_true([&] {
+    std::string bytes;
+    for (int i = 0; i < 10; ++i) bytes += request("INCR n") + request(fmt::format("GET k{}", i));
+    client.send(bytes);
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_EQ(client.read().as_integer(), ++count);
+      EXPECT_EQ(client.read().as_text(), std::to_string(i));
+    }
+    return gets(rig.server(1)) > before;
   }));
 }
 

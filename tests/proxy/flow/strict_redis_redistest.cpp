@@ -298,6 +298,15 @@ TEST_F(StrictRedis, EveryReplyIsTwemproxysWithAHashTagAndModula) {
   compare(sides, longer(30));
 }
 
+/// Nothing can be guessed there, so none of them waits as those behind a wrong password do: that
+/// would be minutes.
+TEST_F(StrictRedis, AuthWhereNoPasswordIsSetIsAnsweredAtOnce) {
+  Sides sides{1, {"redis: true"}};
+  Batch batch;
+  for (int i = 0; i < 100; ++i) batch.add(wire({"AUTH", "secret"}), true);
+  sides.compare(batch);
+}
+
 TEST_F(StrictRedis, X25_EachByteOfARequestIsReadAsTwemproxyReadsIt) {
   Sides sides{1, {"redis: true"}};
   const auto has_leading_zero = [](std::string_view bytes) {

@@ -243,6 +243,29 @@ TEST(RingMove, TypesDatabasesAndTimesToLiveMove) {
   EXPECT_EQ(contents(rig), before);
 }
 
+TEST(RingMove, BetweenServersThatSpeakTls) {
+  const Certificates certificates;
+  MoveRig rig{certificates, {"tls-cluster yes"}};
+  CounterLoad load{{.ports = ports_of(rig)}};
+  ASSERT_TRUE(goes_on(load));
+  rig.move_all();
+  ASSERT_TRUE(goes_on(load));
+  const auto& history = load.stop();
+  EXPECT_EQ(contradictions(history, load.last(rig.port(0))), std::vector<std::string>{});
+  EXPECT_EQ(load.unknown() + load.refused(), 0U) << fmt::format("{}", load.errors());
+  EXPECT_EQ(rig.misplaced(), std::vector<std::string>{});
+}
+
+TEST(RingMove, ServersThatWouldSendKeysPlainlyAreToldBeforeAnyIsHeld) {
+  const Certificates certificates;
+  MoveRig rig{certificates, {}};
+  auto mover = rig.start_mover();
+  EXPECT_NE(mover.wait(), 0);
+  EXPECT_TRUE(rig.told().contains("give it `tls-cluster yes`")) << rig.told();
+  PlainClient client{rig.port(0)};
+  EXPECT_EQ(ask(client, "SET " + rig.moving_key() + " 1"), "+OK");
+}
+
 TEST(RingMove, T59WhereTheNewServerIsFullTheOldOneServesReads) {
   MoveRig rig;
   const auto key = rig.moving_key();
@@ -300,6 +323,30 @@ TEST(RingMove, T60ALargeKeyIsCopiedInPiecesWhileItIsRead) {
   EXPECT_TRUE(ask(newest, "INFO commandstats").contains("cmdstat_rename:calls=5"));
   EXPECT_GT(newest.command({"PTTL", keys[4]}).as_integer(), 0);
   EXPECT_EQ(ask(client, "HSET " + keys[0] + " more 1"), ":1");
+  rig.place_files(true);
+  EXPECT_EQ(mover.wait(), 0) << rig.told();
+}
+
+TEST(RingMove, T60TheFieldsOfALargeHashEndWhenTheyWouldHave) {
+  MoveRig rig;
+  const auto key = rig.moving_key();
+  PlainClient client{rig.port(0)};
+  const auto made = text_of(client.command(
+      {"EVAL",
+       "for i = 1, 30000 do redis.call('HSET', KEYS[1], 'field' .. i, ('v'):rep(60) .. i) end "
+       "for i = 1, 30000, 1000 do "
+       "  redis.call('HPEXPIREAT', KEYS[1], 4102444800000 + i, 'FIELDS', 1, 'field' .. i) end",
+       "1", key}));
+  if (made.contains("Unknown Redis command"))
+    GTEST_SKIP() << "fields have times to live since Redis 7.4 and Valkey 9; this server has none";
+  ASSERT_EQ(made, "_");
+  auto mover = rig.start_mover();
+  ASSERT_TRUE(rig.comes_to_tell("all keys have moved, but")) << rig.told();
+  auto newest = rig.direct(2);
+  EXPECT_EQ(ask(newest, "HLEN " + key), ":30000");
+  EXPECT_TRUE(ask(newest, "INFO commandstats").contains("cmdstat_rename:calls=1"));
+  EXPECT_EQ(ask(newest, "HPEXPIRETIME " + key + " FIELDS 3 field1 field2 field29001"),
+            "*3 :4102444800001 :-1 :4102444829001");
   rig.place_files(true);
   EXPECT_EQ(mover.wait(), 0) << rig.told();
 }

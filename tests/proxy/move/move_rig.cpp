@@ -16,12 +16,36 @@
 
 namespace sluice::test {
 
+namespace {
+
+constexpr std::string_view its_user = "user tester on nopass ~* &* +@all";
+
+}  // namespace
+
 MoveRig::MoveRig(std::size_t proxies, std::vector<std::string> server_lines,
                  std::vector<std::string> pool_lines)
     : pool_lines_(std::move(pool_lines)) {
-  server_lines.emplace_back("user tester on nopass ~* &* +@all");
-  for (std::size_t i = 0; i < servers; ++i)
+  server_lines.emplace_back(its_user);
+  for (std::size_t i = 0; i < servers; ++i) {
     servers_.push_back(std::make_unique<RedisServer>(server_lines));
+    ports_.push_back(servers_.back()->port());
+  }
+  start(proxies);
+}
+
+MoveRig::MoveRig(const Certificates& certificates, const std::vector<std::string>& lines)
+    : pool_lines_{"server_tls:", "  ca: " + certificates["ca.pem"]} {
+  for (std::size_t i = 0; i < servers; ++i) {
+    ports_.push_back(free_port());
+    auto its_lines = certificates.redis(ports_.back());
+    its_lines.insert(its_lines.end(), lines.begin(), lines.end());
+    its_lines.emplace_back(its_user);
+    servers_.push_back(std::make_unique<RedisServer>(its_lines));
+  }
+  start(1);
+}
+
+void MoveRig::start(std::size_t proxies) {
   for (const bool is_new : {false, true}) {
     const auto file = is_new ? new_file() : old_file();
     std::ofstream{file} << text(is_new, "", 1);
@@ -43,8 +67,7 @@ std::string MoveRig::text(bool is_new, const std::string& head, std::uint16_t po
   for (const auto& line : pool_lines_) text += fmt::format("  {}\n", line);
   text += "  servers:\n";
   for (std::size_t i = 0; i < servers - (is_new ? 0 : 1); ++i)
-    text +=
-        fmt::format("   - 127.0.0.1:{}:1 {}\n", servers_[i]->port(), static_cast<char>('a' + i));
+    text += fmt::format("   - 127.0.0.1:{}:1 {}\n", ports_[i], static_cast<char>('a' + i));
   return text;
 }
 

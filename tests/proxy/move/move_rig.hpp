@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proxy/config/ring_move.hpp"
+#include "support/certificates.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
@@ -24,6 +25,8 @@ class MoveRig {
 
   explicit MoveRig(std::size_t proxies = 1, std::vector<std::string> server_lines = {},
                    std::vector<std::string> pool_lines = {});
+  /// Proxies and servers speak TLS with servers. `lines`: further ones of each server.
+  MoveRig(const Certificates& certificates, const std::vector<std::string>& lines);
 
   RedisServer& server(std::size_t number) { return *servers_[number]; }
   std::size_t proxies() const noexcept { return proxies_.size(); }
@@ -64,12 +67,14 @@ class MoveRig {
     std::optional<Process> process;
   };
 
+  void start(std::size_t proxies);
   std::string name(std::size_t proxy, std::string_view what) const;
   std::string text(bool is_new, const std::string& head, std::uint16_t port) const;
 
   TempDir directory_;
   std::vector<std::string> pool_lines_;
   std::vector<std::unique_ptr<RedisServer>> servers_;
+  std::vector<std::uint16_t> ports_;  // where the pool asks for them
   std::vector<Proxy> proxies_;
   proxy::Homes homes_[2];
 };

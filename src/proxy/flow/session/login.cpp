@@ -103,8 +103,9 @@ void ClientSession::answer_login(std::string_view reply) {
 
 void ClientSession::auth(Words words, std::string_view, const Plan& plan) {
   if (pool().is_strict()) {
+    if (!pool().wants_login()) return answer(plan.reply);  // there is nothing to guess
     auto state = client_.session_state();
-    if (pool().wants_login()) state.logged_in = plan.reply.starts_with('+');
+    state.logged_in = plan.reply.starts_with('+');
     client_.set_session_state(state);
     return answer_login(plan.reply);
   }

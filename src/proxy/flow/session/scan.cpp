@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash_slot.hpp"
 #include "base/integer.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
@@ -17,6 +18,12 @@ namespace {
 
 constexpr std::uint64_t most_cursor =
     std::numeric_limits<std::uint64_t>::max() >> ScanCursor::place_bits;
+
+constexpr unsigned name_bits = 8;
+
+std::uint64_t tag_of(std::string_view name) noexcept {
+  return hash_slot(name) & ((1U << name_bits) - 1);
+}
 
 /// A server's "[cursor, keys]": the text of the cursor, and the bytes behind it.
 struct ScanReply {
@@ -32,6 +39,14 @@ std::optional<ScanReply> read_scan_reply(std::string_view reply) noexcept {
   return ScanReply{string_at(items), items.substr(cursor.size)};
 }
 
+/// None: it is no cluster.
+std::vector<std::string> nodes_of(const Pool& pool) {
+  std::vector<std::string> names;
+  if (pool.settings().is_of_cluster())
+    for (const auto& server : pool.servers()) names.push_back(server->settings().name);
+  return names;
+}
+
 class ScanRequest final : public SideRequest {
  public:
   ScanRequest(Client& client, const Plan& plan, std::size_t place, std::string bytes)
@@ -39,6 +54,7 @@ class ScanRequest final : public SideRequest {
         server_(*client.pool().servers()[place]),
         place_(place),
         servers_(client.pool().servers().size()),
+        nodes_(nodes_of(client.pool())),
         bytes_(std::move(bytes)) {}
 
   void begin() { ask(server_, bytes_); }
@@ -47,7 +63,9 @@ class ScanRequest final : public SideRequest {
     drop(request);
     if (reply.starts_with('-')) return give(reply);
     const auto part = read_scan_reply(reply);
-    const auto next = part ? next_scan_cursor(place_, part->cursor, servers_) : std::nullopt;
+    const auto next = !part            ? std::nullopt
+                      : nodes_.empty() ? next_scan_cursor(place_, part->cursor, servers_)
+                                       : next_scan_cursor(place_, part->cursor, nodes_);
     if (!next) return give("-ERR the server's cursor cannot be passed on\r\n");
     std::string whole;
     whole.reserve(reply.size() + 24);
@@ -66,6 +84,7 @@ class ScanRequest final : public SideRequest {
  private:
   Server& server_;
   std::size_t place_, servers_;
+  std::vector<std::string> nodes_;  // of a cluster
   std::string bytes_;
 };
 
@@ -88,12 +107,35 @@ std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view 
   return std::to_string(*value << ScanCursor::place_bits | place);
 }
 
+std::optional<ScanCursor> read_scan_cursor(std::string_view text,
+                                           std::span<const std::string> nodes) noexcept {
+  auto cursor = read_scan_cursor(text, nodes.size());
+  if (!cursor || *cursor == ScanCursor{}) return cursor;
+  const auto tag = cursor->cursor & ((1U << name_bits) - 1);
+  cursor->cursor >>= name_bits;
+  return tag == tag_of(nodes[cursor->place]) ? cursor : std::nullopt;
+}
+
+std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view cursor,
+                                            std::span<const std::string> nodes) {
+  const auto value = parse_integer<std::uint64_t>(cursor);
+  if (!value || *value > most_cursor >> name_bits) return std::nullopt;
+  if (*value == 0 && ++place == nodes.size()) return "0";
+  return std::to_string((*value << name_bits | tag_of(nodes[place])) << ScanCursor::place_bits |
+                        place);
+}
+
 void ClientSession::scan(Words words, std::string_view, const Plan& plan) {
   const auto& servers = pool().servers();
   if (servers.size() > ScanCursor::most_servers)
     return answer("-ERR SCAN goes over 4096 servers at most\r\n");
-  const auto cursor = read_scan_cursor(words[1], servers.size());
-  if (!cursor) return answer("-ERR invalid cursor\r\n");
+  const auto nodes = nodes_of(pool());
+  const auto cursor = nodes.empty() ? read_scan_cursor(words[1], servers.size())
+                                    : read_scan_cursor(words[1], nodes);
+  if (!cursor)
+    return answer(nodes.empty() ? "-ERR invalid cursor\r\n"
+                                : "-ERR invalid cursor: it is of a node that is another one now; "
+                                  "begin again with 0\r\n");
   // No setting may skip an ejected server: the client would miss its keys without knowing it.
   if (!servers[cursor->place]->health().well()) return client_.answer(Failure::refused);
   const std::string own = std::to_string(cursor->cursor);

@@ -5,13 +5,18 @@
 /// and the end. A server's cursor is below the size of its table of keys, so with fewer
 /// than 2^41 keys on a server the number stays below 2^53, which every client can hold.
 ///
+/// Before a cluster the servers are in the order of their slots, and 8 bits more of the cursor tell
+/// by its name which node is meant: another one has another table, and the client is told.
+///
 /// Guarantee: as Redis gives it: what is there from the beginning to the end is seen at least once.
-/// Not guaranteed: that a scan goes on over a reload that changes the list of servers. Begin again.
+/// Not guaranteed: that a scan goes on over a reload that changes the list of servers, or a
+///   failover. Begin again. That it sees keys of a slot that moves meanwhile.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,5 +39,13 @@ std::optional<ScanCursor> read_scan_cursor(std::string_view text, std::size_t se
 /// Empty: it has no number that can be passed on.
 std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view cursor,
                                             std::size_t servers);
+
+// The same before a cluster, whose nodes have these names.
+
+/// Empty also for a cursor of another node than has its place now.
+std::optional<ScanCursor> read_scan_cursor(std::string_view text,
+                                           std::span<const std::string> nodes) noexcept;
+std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view cursor,
+                                            std::span<const std::string> nodes);
 
 }  // namespace sluice::proxy::flow

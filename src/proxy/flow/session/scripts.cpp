@@ -142,7 +142,7 @@ void ClientSession::evalsha(Words words, std::string_view bytes, const Plan& pla
 }
 
 bool ClientSession::heal(Request& request, std::string_view error) {
-  if (!error.starts_with("-NOSCRIPT")) return false;
+  if (!error.starts_with("-NOSCRIPT No matching script")) return false;
   if (!request.body) {  // it was too large to be kept: which server it went to is not known
     for (const auto& server : pool().servers()) forget_loaded(*server);
     return false;
@@ -154,7 +154,10 @@ bool ClientSession::heal(Request& request, std::string_view error) {
   const auto plan = pool().protocol().plan(words);
   Server* const home = client_.home_for(words, plan).server;
   if (!home || !client_.may_go_again(words, plan)) return false;
-  forget_loaded(*home);
+  if (pool().settings().is_of_cluster())  // the node that has answered may be another one
+    for (const auto& server : pool().servers()) forget_loaded(*server);
+  else
+    forget_loaded(*home);
   if (request.retried || has_behind(request, Behind::anything) || !pool().scripts().find(sha))
     return false;
   request.retried = true;

@@ -125,6 +125,8 @@ void ClientSession::select(Words words, std::string_view, const Plan&) {
   if (!database) return answer("-ERR value is not an integer or out of range\r\n");
   if (*database < 0 || *database >= most_databases)
     return answer("-ERR DB index is out of range\r\n");
+  if (*database != 0 && pool().settings().is_of_cluster())
+    return answer("-ERR SELECT is not allowed in cluster mode\r\n");
   if (*database != client_.mode().db) {
     if (!client_.is_next())
       return client_.postpone();  // requests to the new database would overtake those under way

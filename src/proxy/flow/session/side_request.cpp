@@ -2,12 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "resp/command_table.hpp"
+#include "resp/writer.hpp"
 
 namespace sluice::proxy::flow {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto between_attempts = 20ms;
+/// A command that was refused after so long was taken before.
+constexpr auto has_waited = 1s;
+
+}  // namespace
 
 SideRequest::SideRequest(Client& client, const Plan& plan)
     : pool_(client.pool()),
@@ -16,14 +29,15 @@ SideRequest::SideRequest(Client& client, const Plan& plan)
       client_(client.id()) {}
 
 void SideRequest::ask(Server& server, std::string_view bytes, std::uint32_t place,
-                      std::size_t parts, std::string_view key) {
+                      std::size_t parts, std::optional<std::string_view> key) {
   Request& request = pool_.loop().requests().make();
   request.receiver = this;
   request.place = place;
   request.expected = whole_.expected / static_cast<std::uint32_t>(parts);
   request.command = whole_.command;
   request.read_only = whole_.read_only;
-  note_key(request, key);
+  request.detours = key && pool_.settings().sends_again();
+  note_key(request, key.value_or(""));
   server.upstream(mode_, client_).send(request, bytes);
 }
 
@@ -54,25 +68,107 @@ void SideRequest::give(Failure failure) {
   give(pool_.protocol().reply_for(failure));
 }
 
+BlockingRequest::~BlockingRequest() {
+  connection_.reset();
+  if (!resting_) return;
+  client_.pool().loop().cancel(timer_);
+  if (!resting_->receiver) client_.pool().loop().requests().drop(*resting_);
+}
+
 void BlockingRequest::ask(Server& home, Request& request, std::string_view bytes) {
   client_.hold();
+  begun_ = client_.pool().loop().now();
+  if (client_.pool().settings().sends_again() && bytes.size() <= Detours::most_kept) bytes_ = bytes;
+  send(home, request, bytes, false);
+}
+
+void BlockingRequest::send(Server& home, Request& request, std::string_view bytes, bool asks) {
   request.receiver = this;
+  sent_ = client_.pool().loop().now();
   connection_ = client_.borrow(home, client_.mode());
   if (!connection_) return failed(request, Failure::overloaded);
   connection_->set_untimed(true);
+  if (asks) connection_->send_aside(Detours::asking);
   connection_->send(request, bytes);  // this may be destroyed: no connection could be begun
 }
 
 void BlockingRequest::unblock(std::string_view why) {
   unblocked_ = why;
+  if (!resting_) return connection_.reset();  // this is destroyed: the request fails
+  client_.pool().loop().cancel(timer_);
+  failed(*std::exchange(resting_, nullptr), Failure::closed);
+}
+
+/// -UNBLOCKED of a server that became a replica, not of CLIENT UNBLOCK.
+bool BlockingRequest::may_go_on(std::string_view reply) const {
+  return !bytes_.empty() && reply.starts_with('-') && client_.pool().detours().takes(reply) &&
+         (!reply.starts_with("-UNBLOCKED ") || reply.find("instance state changed") != reply.npos);
+}
+
+void BlockingRequest::go_on(Request& request, std::string_view reply) {
+  auto& pool = client_.pool();
+  const auto now = pool.loop().now();
+  const std::string error{reply};  // not of the connection's buffer, which goes
+  pool.counters().detours.add();
+  if (now - sent_ > has_waited || refused_ == SteadyTime{}) refused_ = now;
+  const auto next = pool.detours().course(connection_.server(), error);
   connection_.reset();
+  if (next.to && ++hops_ <= Detours::most_hops)
+    return send(*next.to, request, bytes_for_the_rest(), next.asks);
+  hops_ = 0;
+  if (!rest(request)) finish(request, Detours::told(error), false);
+}
+
+/// False: its time is over.
+bool BlockingRequest::rest(Request& request) {
+  auto& pool = client_.pool();
+  if (pool.loop().now() - refused_ >= Detours::patience(pool)) return false;
+  connection_.reset();
+  resting_ = &request;
+  timer_ = pool.loop().after(between_attempts, [this] { ask_at_home(); });
+  return true;
+}
+
+void BlockingRequest::ask_at_home() {
+  Request& request = *std::exchange(resting_, nullptr);
+  auto& protocol = client_.pool().protocol();
+  const auto reader = protocol.request_reader();
+  static_cast<void>(reader->read(bytes_));
+  const auto words = reader->words();
+  Server* const home = client_.home_for(words, protocol.plan(words)).server;
+  if (!home) return failed(request, Failure::refused);
+  send(*home, request, bytes_for_the_rest(), false);
+}
+
+/// When its time is over, it looks once more.
+std::string BlockingRequest::bytes_for_the_rest() const {
+  const auto reader = client_.pool().protocol().request_reader();
+  static_cast<void>(reader->read(bytes_));
+  std::vector<std::string_view> words{reader->words().begin(), reader->words().end()};
+  const auto* const spec = resp::find_command(words);
+  const auto at = spec ? resp::place_of_waiting_time(*spec, words) : std::nullopt;
+  if (!at) return bytes_;
+  const auto time = *resp::waiting_time(*spec, words);
+  if (time == 0ms || time == std::chrono::milliseconds::max()) return bytes_;
+  const auto gone =
+      std::chrono::ceil<std::chrono::milliseconds>(client_.pool().loop().now() - begun_);
+  const auto left = resp::waiting_text(*spec, std::max(time - gone, 1ms));
+  words[*at] = left;
+  std::string bytes;
+  resp::append_command(bytes, words);
+  return bytes;
 }
 
 void BlockingRequest::replied(Request& request, std::string_view reply) {
+  if (may_go_on(reply)) return go_on(request, reply);
   finish(request, reply, true);
 }
 
 void BlockingRequest::failed(Request& request, Failure failure) {
+  const bool was_unsent = failure == Failure::refused && !bytes_.empty() && unblocked_.empty() &&
+                          client_.pool().settings().is_of_cluster();
+  if (was_unsent && refused_ == SteadyTime{}) refused_ = sent_;
+  if (was_unsent && rest(request)) return;
   const auto reply = unblocked_.empty() ? client_.pool().protocol().reply_for(failure)
                                         : fmt::format("-UNBLOCKED {}\r\n", unblocked_);
   finish(request, reply, false);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -19,6 +21,7 @@ class SideRequest : public Receiver {
  public:
   ~SideRequest() override = default;
   std::string peer() const override { return whole_.receiver ? whole_.receiver->peer() : ""; }
+  std::uint64_t detoured() override { return whole_.receiver ? whole_.receiver->detoured() : 0; }
 
   /// The caller begins it: it may end before that call returns.
   template <class Side, class... Arguments>
@@ -34,9 +37,10 @@ class SideRequest : public Receiver {
   SideRequest(Client& client, const Plan& plan);
 
   /// The outcome comes by replied() or failed(), possibly before this returns; both must drop() the
-  /// request. It is one of so many `parts`, at this `place`; `key`: its first, for logs.
+  /// request. It is one of so many `parts`, at this `place`; `key`: its first, if it
+  /// has one: then it goes on where a server refuses it.
   void ask(Server& server, std::string_view bytes, std::uint32_t place = 0, std::size_t parts = 1,
-           std::string_view key = {});
+           std::optional<std::string_view> key = {});
   /// A read whose connection to the server broke may be sent once more; see flow::may_ask_again().
   bool may_ask_again(const Request& request, Failure failure, const Server& server) const;
   void ask_again(Request& request, Server& server, std::string_view bytes);
@@ -60,13 +64,14 @@ void gather(Client& client, Words words, std::string_view bytes, const Plan& pla
 /// A command that waits on the server (BLPOP, XREAD BLOCK ...), for as long as the client has asked
 /// for: the pool's timeout does not count. The client's next requests wait with it. When the client
 /// disconnects, the connection is closed at once: else the server would pop an element that no
-/// client gets.
+/// client gets. Where its server refuses it, or stops it because a slot has moved, it goes on at
+/// the new home as Detours do, for the rest of its time.
 class BlockingRequest final : public Receiver {
  public:
   /// `self` owns it, and is reset with the reply.
   BlockingRequest(Client& client, std::unique_ptr<BlockingRequest>& self)
       : client_(client), self_(self) {}
-  ~BlockingRequest() override { connection_.reset(); }
+  ~BlockingRequest() override;
 
   void ask(Server& home, Request& request, std::string_view bytes);
   /// The client stops waiting and gets -UNBLOCKED, and why.
@@ -76,12 +81,24 @@ class BlockingRequest final : public Receiver {
   void failed(Request& request, Failure failure) override;
 
  private:
+  void send(Server& home, Request& request, std::string_view bytes, bool asks);
+  bool may_go_on(std::string_view reply) const;
+  void go_on(Request& request, std::string_view reply);
+  bool rest(Request& request);
+  void ask_at_home();
+  std::string bytes_for_the_rest() const;
   void finish(Request& request, std::string_view reply, bool clean);
 
   Client& client_;
   std::unique_ptr<BlockingRequest>& self_;
   BorrowedUpstream connection_;
-  std::string_view unblocked_;  // why; empty: it waits
+  std::string bytes_;           // as Request::body
+  Request* resting_ = nullptr;  // until the timer
+  Loop::TimerId timer_{};
+  SteadyTime begun_{};
+  SteadyTime sent_{}, refused_{};  // last; first in a row
+  int hops_ = 0;                   // in a row
+  std::string_view unblocked_;     // why; empty: it waits
 };
 
 }  // namespace sluice::proxy::flow

@@ -12,6 +12,7 @@
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
 #include "sluice/log.hpp"
+#include "topology/endpoint.hpp"
 
 namespace sluice::proxy::flow {
 namespace {
@@ -39,6 +40,13 @@ std::string_view verb_of(Subscriptions::Kind kind, bool begin) noexcept {
 std::string_view word_of_push(std::string_view push) noexcept {
   const auto header = element_at(push);
   return header.type != '>' || header.children == 0 ? "" : string_at(push.substr(header.size));
+}
+
+/// The channel of a push that begins or ends a subscription.
+std::string_view name_of_push(std::string_view push) noexcept {
+  const auto header = element_at(push);
+  const auto items = push.substr(header.size);
+  return header.children < 2 ? "" : string_at(items.substr(reply_size(items)));
 }
 
 }  // namespace
@@ -89,10 +97,13 @@ class Subscriptions::Connection final : public PushReceiver {
     if (unsent_.empty()) return;
     if (!connection_) return owner_.end(owner_.pool_.protocol().reply_for(Failure::overloaded));
     const auto names = std::exchange(unsent_, {});
+    const auto each = owner_.is_apart(verb_) ? 1 : names.size();
     std::string bytes;
-    resp::append_command_header(bytes, names.size() + 1);
-    resp::append_bulk(bytes, verb_);
-    for (const auto& name : names) resp::append_bulk(bytes, name);
+    for (std::size_t at = 0; at < names.size(); at += each) {
+      resp::append_command_header(bytes, each + 1);
+      resp::append_bulk(bytes, verb_);
+      for (const auto& name : std::span{names}.subspan(at, each)) resp::append_bulk(bytes, name);
+    }
     connection_->send_only(bytes);
   }
 
@@ -154,8 +165,16 @@ Subscriptions::~Subscriptions() {
 }
 
 bool Subscriptions::is_everywhere(Kind kind, std::string_view name) const noexcept {
+  // The nodes of a cluster pass messages on to each other, and tell of their own keys alone.
+  if (pool_.settings().is_of_cluster()) return is_notification(kind, name);
   return kind == Kind::pattern || is_notification(kind, name) ||
          pool_.settings().distribution == Distribution::random;
+}
+
+/// Of a cluster's shard channels each is in a slot of its own.
+bool Subscriptions::is_apart(std::string_view verb) const noexcept {
+  return pool_.settings().is_of_cluster() &&
+         (verb == verb_of(Kind::sharded, true) || verb == verb_of(Kind::sharded, false));
 }
 
 bool Subscriptions::hears_notifications_only(const Connection& connection) const noexcept {
@@ -352,12 +371,36 @@ void Subscriptions::make_up() {
 
 void Subscriptions::pushed(Connection& connection, std::string_view message) {
   if (ended_ || client_.is_closing()) return;
-  if (message.front() != '>') return end(message);  // an error: the server refuses
+  if (message.front() != '>') {  // an error: the server refuses
+    if (go_on(connection, message)) return;
+    return end(pool_.settings().is_of_cluster() ? Detours::told(message) : std::string{message});
+  }
   const auto word = word_of_push(message);
+  if (word == "sunsubscribe" && names(Kind::sharded).contains(name_of_push(message))) {
+    pool_.servers().doubt(connection.server());  // nobody has asked for it: the slot has left
+    return end({});
+  }
   if (word.ends_with("subscribe"))
     confirmed(connection);
   else if (word.ends_with("message"))
     pass(message);
+}
+
+/// A shard channel that another node has now is subscribed there. False: it cannot be.
+bool Subscriptions::go_on(Connection& connection, std::string_view error) {
+  if (!pool_.settings().is_of_cluster() || !topology::is_refusal(error.substr(1))) return false;
+  const auto next = pool_.detours().course(connection.server(), error);
+  const auto number = connection.take_expected();
+  if (!next.to || next.asks || !number || *number == Connection::made_up) return false;
+  auto& awaited = awaited_[*number - first_awaited_];
+  if (awaited.kind != Kind::sharded || !awaited.begins || ++awaited.hops > Detours::most_hops)
+    return false;
+  connection.count(false);
+  names(Kind::sharded)[awaited.name] = next.to;
+  auto& its = connection_to(*next.to);
+  its.add(Kind::sharded, awaited.name, true, *number);
+  its.send();  // it may end the client
+  return true;
 }
 
 /// May give the connection back, or end the client.
@@ -429,7 +472,9 @@ bool Subscriptions::check_homes() {
   for (const auto& names : names_)
     for (const auto& [name, home] : names) {
       if (!same) break;
-      if (home) {
+      if (home && pool_.settings().is_of_cluster() && &names != &names_.back()) {
+        continue;  // each node hears all channels but those of shards
+      } else if (home) {
         const auto* const now = pool_.servers().home_of(name);
         same = now == nullptr || now == home;
       } else {

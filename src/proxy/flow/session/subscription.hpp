@@ -76,6 +76,7 @@ class Subscriptions {
     bool named;
     std::string name;
     std::size_t missing = 0;  // servers that have not confirmed it
+    int hops = 0;             // redirections
   };
 
   Names& names(Kind kind) noexcept { return names_[static_cast<std::size_t>(kind)]; }
@@ -87,6 +88,7 @@ class Subscriptions {
   /// What is subscribed on all servers is notifications of keys, and there are some.
   bool hears_notifications_everywhere() const noexcept;
   bool may_subscribe(Kind kind, Words names);
+  bool is_apart(std::string_view verb) const noexcept;
 
   void change(Kind kind, std::string_view name, bool begin);
   Connection& connection_to(Server& server);
@@ -102,6 +104,7 @@ class Subscriptions {
   void make_up();
   void leave_retired();
   void pushed(Connection& connection, std::string_view message);
+  bool go_on(Connection& connection, std::string_view error);
   void confirmed(Connection& connection);
   void pass(std::string_view message);
   void close_if_slow();

@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "base/hash_slot.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/script_cache.hpp"
 #include "proxy/flow/session/session.hpp"
+#include "topology/endpoint.hpp"
 
 namespace sluice::proxy::flow {
 namespace {
@@ -18,6 +20,9 @@ constexpr std::string_view aborted =
     "-EXECABORT Transaction discarded because of previous errors.\r\n";
 constexpr std::string_view aborted_by_loss =
     "-EXECABORT Transaction discarded because the connection to its server was lost: nothing of it "
+    "was done\r\n";
+constexpr std::string_view aborted_by_move =
+    "-EXECABORT Transaction discarded because its keys have moved to another node: nothing of it "
     "was done\r\n";
 constexpr std::string_view lost_connection =
     "-ERR the connection to the server of this transaction was lost\r\n";
@@ -82,7 +87,10 @@ void Transaction::queue(Words words, std::string_view bytes, const Plan& plan) {
   if (!state_.is_sent() && !state_.is_lost()) open();
   if (state_.is_lost()) return refuse(lost_connection);
   Request& request = of_client(plan, queued);
-  if (!plan.keys.empty()) note_key(request, words[plan.keys.front()]);
+  if (!plan.keys.empty()) {
+    note_key(request, words[plan.keys.front()]);
+    if (client_.pool().settings().is_of_cluster()) slot_ = hash_slot(words[plan.keys.front()]);
+  }
   send(request, bytes);
 }
 
@@ -131,10 +139,17 @@ Server* Transaction::home_of(Words words, const Plan& plan) {
   if (ours && pool.settings().distribution == Distribution::random)
     return ours;  // any server will do
   Server* const home = client_.home_or_answer(words, plan);
-  if (!home || !ours || home == ours) return home;
+  if (!home || !ours || (home == ours && is_in_its_slot(words[plan.keys.front()]))) return home;
   pool.counters().crossed_requests.add();
   client_.answer(Failure::crossed);
   return nullptr;
+}
+
+/// EXEC would be refused for keys of two slots.
+bool Transaction::is_in_its_slot(std::string_view key) {
+  if (!client_.pool().settings().is_of_cluster() || !is_open()) return true;
+  const auto slot = hash_slot(key);
+  return slot_.value_or(slot) == slot;
 }
 
 /// One in the client's mode. False: there are too many, and the client has been told so.
@@ -207,6 +222,7 @@ void Transaction::watch(Words words, std::string_view bytes, const Plan& plan) {
   }
   Server* const home = home_of(words, plan);
   if (!home) return connection_ ? void() : end(false);
+  if (!connection_ && bytes.size() <= Detours::most_kept) first_watch_ = bytes;
   if (!has_connection(*home)) return end(false);
   finish(bytes, plan, watching);
 }
@@ -267,9 +283,17 @@ void Transaction::replied(Request& request, std::string_view reply) {
       drop(request);
       second_.give_back();
       return send_waiting();
-    case queued: return pass(request, reply);
-    case watching: pass(request, reply); return has_come(Wait::outcome);
+    case queued: return pass(request, heeded(reply));
+    case watching:
+      if (watch_again(request, reply)) return;
+      pass(request, heeded(reply));
+      return has_come(Wait::outcome);
     case executing:
+      if (is_redirected(reply)) {
+        heeded(reply);
+        pass(request, aborted_by_move);
+        return end(true);
+      }
       if (state_.uses_scripts() && reply.find("-NOSCRIPT ") != std::string_view::npos)
         forget_loaded(connection_.server());
       mirror(request, reply);
@@ -277,6 +301,32 @@ void Transaction::replied(Request& request, std::string_view reply) {
       return end(reply.front() != '-' || reply.starts_with("-EXECABORT"));
     case discarding: pass(request, reply); return end(reply.front() != '-');
   }
+}
+
+bool Transaction::is_redirected(std::string_view reply) const {
+  return client_.pool().settings().is_of_cluster() && reply.front() == '-' &&
+         topology::is_refusal(reply.substr(1));
+}
+
+/// What the client is told; and who begins now, begins at the right node.
+std::string Transaction::heeded(std::string_view reply) {
+  if (!is_redirected(reply)) return std::string{reply};
+  static_cast<void>(client_.pool().detours().course(connection_.server(), reply));
+  return Detours::told(reply);
+}
+
+/// Where nothing is watched yet, nothing hangs on the connection.
+bool Transaction::watch_again(Request& request, std::string_view reply) {
+  const auto bytes = std::exchange(first_watch_, {});
+  if (bytes.empty() || !is_redirected(reply)) return false;
+  const auto next = client_.pool().detours().course(connection_.server(), reply);
+  if (!next.to || next.asks) return false;
+  auto connection = client_.borrow(*next.to, client_.mode());
+  if (!connection) return false;
+  connection_.give_back();
+  connection_ = std::move(connection);
+  connection_->send(request, bytes);
+  return true;
 }
 
 void Transaction::failed(Request& request, Failure failure) {

@@ -10,6 +10,9 @@
 /// a second connection, and what follows waits for it. NOSCRIPT in the reply of EXEC is passed on;
 /// the next transaction loads the script.
 ///
+/// Before a cluster its keys have one slot. If that moves on the way, what is queued is answered
+/// with -TRYAGAIN, and EXEC with -EXECABORT; a first WATCH is sent on.
+///
 /// An error before EXEC, also a key with another home or the loss of the connection, spoils the
 /// transaction: EXEC is answered with -EXECABORT and nothing is done. If the connection is lost
 /// after EXEC was sent, the reply says that the outcome is unknown.
@@ -17,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,6 +91,10 @@ class Transaction final : public Receiver {
   void load_script(std::string_view sha);
   void wait_for(Wait what);
   void has_come(Wait what);
+  bool is_redirected(std::string_view reply) const;
+  std::string heeded(std::string_view reply);
+  bool watch_again(Request& request, std::string_view reply);
+  bool is_in_its_slot(std::string_view key);
   void opened(std::string_view reply);
   void send_waiting();
   void notice_loss();
@@ -102,6 +110,8 @@ class Transaction final : public Receiver {
   std::uint32_t early_count_ = 0;
   std::vector<Waiting> waiting_;  // for the server; see TransactionState::Wait::readiness
   TransactionState state_;
+  std::string first_watch_;            // until it is answered
+  std::optional<std::uint16_t> slot_;  // of its keys, before a cluster
   MirroredBody body_;
   std::uint32_t queued_count_ = 0;  // requests, of which body_ may lack those before a reload
 };
