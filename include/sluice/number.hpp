@@ -8,9 +8,11 @@
 ///   once begun is never left, whatever daylight saving does.
 /// Not guaranteed: that no number is skipped when a call fails with effect `unknown`: what was
 ///   taken for it is a gap. That a server which lost its data (failover to a replica that lagged,
-///   FLUSHALL) goes on where it was: a Series never gives a number again that it has given itself,
-///   but knows nothing of those of other processes. Keep a unique index on the number in your
-///   database.
+///   FLUSHALL) goes on where it was. A Series never gives a number again that it has given itself,
+///   and tells the store its latest one with each call, and at once when it has a new connection
+///   or, in a cluster, another master: until then another process may get it again, and so may any
+///   that asks after the process is gone. With `durability` a failover to a replica that has
+///   confirmed loses no number that was given. Keep a unique index on the number in your database.
 /// Threads: any. Calls made at the same time travel together: N callers cost one round trip and
 ///   exactly N numbers.
 /// In Redis: hash {NAME}:s (definition, prefix, last instant, day and count, and the counts of the
@@ -26,6 +28,7 @@
 #include <optional>
 #include <string>
 
+#include "sluice/durability.hpp"
 #include "sluice/expected.hpp"
 #include "sluice/store.hpp"
 
@@ -44,6 +47,9 @@ struct SeriesOptions {
   /// Of how many days, at most, that gave numbers and were left, the count stays: one for each 24
   /// hours, of 1 to 3,660 days. `repair` needs it; no number hangs on it.
   std::chrono::hours keep{24 * 35};
+  /// In how many places a number has to be before it is given. With replicas: one that has not
+  /// reached them in time is given to nobody, and the call throws Error (unsynced, effect done).
+  Durability durability{};
 };
 
 struct Number {
@@ -114,6 +120,7 @@ class Series {
   static Task<SeriesRepair> repair(Store& store, std::string name, RepairOptions how = {});
 
  private:
+  class Core;
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

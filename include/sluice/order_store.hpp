@@ -107,6 +107,8 @@ class OrderStore {
   /// Begins a new epoch above `above`, and returns it: from now on no order is inserted that was
   /// read before.
   virtual std::int64_t begin_epoch(const std::string& sale, std::int64_t above = 0) = 0;
+  /// The present epoch; 0: the sale was never recovered, or is not in the database.
+  virtual std::int64_t epoch(const std::string& sale) = 0;
 
   /// Up to `most` orders with an id above `after`, ids rising.
   virtual std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,

@@ -50,15 +50,20 @@ struct OrderWorkerOptions {
   /// jitter.
   std::chrono::milliseconds first_pause{50};
   std::chrono::milliseconds longest_pause{5'000};
+  /// recover() by itself, within `idle_wait` or two, where the store is another than the sale knows
+  /// (a replica took its place, it was started again, the slot has another master), or has lost the
+  /// sale. One worker at a time, and none that has another database than the sale goes into.
+  bool recovers = false;
 };
 
 /// What a worker did since it began.
 struct WorkerProgress {
   std::uint64_t inserted = 0;
-  std::uint64_t repeated = 0;  ///< were in the database already
-  std::uint64_t claimed = 0;   ///< taken over from other workers, or from nobody
-  std::uint64_t dead = 0;      ///< moved to the dead letters
-  std::uint64_t failures = 0;  ///< of the database or the store; each was tried again
+  std::uint64_t repeated = 0;    ///< were in the database already
+  std::uint64_t claimed = 0;     ///< taken over from other workers, or from nobody
+  std::uint64_t dead = 0;        ///< moved to the dead letters
+  std::uint64_t recoveries = 0;  ///< of the sale
+  std::uint64_t failures = 0;    ///< of the database or the store; each was tried again
   std::string last_failure;
 };
 

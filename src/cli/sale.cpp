@@ -35,6 +35,7 @@ struct SaleArgs {
   std::int64_t stock = -1;  ///< not given
   std::size_t step = ArchiveOptions{}.step;
   bool until_empty = false;
+  bool recovers = false;
   std::size_t named = 100;
 };
 
@@ -322,7 +323,7 @@ int work(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   const Sale sale = load_sale(*store, args.definition.name);
   const auto orders = open_order_store(args.orders);
-  OrderWorker worker{*store, sale, *orders};
+  OrderWorker worker{*store, sale, *orders, {.recovers = args.recovers}};
   if (args.until_empty) {
     worker.drain(stop.token());
   } else {
@@ -502,7 +503,9 @@ Command sale_command(const Globals& globals) {
           verb("work", "Move orders into the database until a signal comes",
                {orders,
                 {"--until-empty", "", "End when no order is left in the stream",
-                 into(args->until_empty)}},
+                 into(args->until_empty)},
+                {"--recover", "", "Recover the sale, too, when its store has lost something",
+                 into(args->recovers)}},
                work),
           verb("audit", "Compare store and database, order by order",
                {orders,

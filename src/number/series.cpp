@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "number/layout.hpp"
@@ -8,6 +10,7 @@
 #include "sluice/metrics.hpp"
 #include "sluice/number.hpp"
 #include "store/combiner.hpp"
+#include "store/durable.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice {
@@ -32,11 +35,12 @@ void check_tag(std::string_view name) {
 
 }  // namespace
 
-class Series::Impl {
+/// What all calls of a Series share. A raise() under way outlives the Series.
+class Series::Core {
  public:
   using Outcome = Expected<Number, SeriesFull>;
 
-  Impl(Store& store, std::string name, SeriesOptions options)
+  Core(Store& store, std::string name, SeriesOptions options)
       : store_(store),
         name_(std::move(name)),
         options_(std::move(options)),
@@ -44,29 +48,62 @@ class Series::Impl {
         largest_(number::largest_of(options_.digits)),
         definition_(number::definition_of(options_.zone, options_.digits)),
         combiner_(store.driver(), most_together,
-                  [this](std::vector<Ask> asks) { return draw(asks.size()); }) {
+                  [this](std::vector<Ask> asks) { return draw(std::move(asks)); }) {
     if (options_.prefix.empty()) options_.prefix = name_;
   }
 
-  Task<Outcome> next() { return combiner_.call(Ask{}); }
+  Task<Outcome> next() { return combiner_.call(Ask::number); }
+
+  /// Tells the store the latest number that was given here: it may have forgotten it. Never throws.
+  static Task<void> raise(std::shared_ptr<Core> core) {
+    if (!core->has_given_ || core->is_raising_.exchange(true)) co_return;
+    try {
+      auto asked = core->combiner_.call(Ask::raise);
+      (void)co_await asked;
+    } catch (const Error&) {  // the next number is asked for with the same word
+    }
+    core->is_raising_ = false;
+  }
 
  private:
-  struct Ask {};
+  enum class Ask : std::uint8_t { number, raise };
   static constexpr std::size_t most_together = 4096;
+
+  struct Answer {
+    Value reply;
+    bool is_in_enough;  // replicas
+  };
+
+  Task<std::vector<Outcome>> draw(std::vector<Ask> asks) {
+    const auto count = static_cast<std::size_t>(std::ranges::count(asks, Ask::number));
+    auto drawn = draw(count);
+    auto numbers = co_await drawn;
+    if (count == asks.size()) co_return numbers;
+    std::vector<Outcome> outcomes;
+    auto next = numbers.begin();
+    for (const Ask ask : asks)
+      outcomes.push_back(ask == Ask::number ? std::move(*next++) : Unexpected{SeriesFull{}});
+    co_return outcomes;
+  }
 
   Task<std::vector<Outcome>> draw(std::size_t count) {
     // The application's clock is only the first guess at where the server's is; the reply corrects
     // it.
     if (!table_) table_ = calendar_.around(store_.clock().wall());
     for (int attempt = 0; attempt < 3; ++attempt) {
-      const Value reply = co_await ask(count);
-      const auto& parts = reply.as_items();
+      auto asked = ask(count);
+      const Answer answer = co_await asked;
+      const auto& parts = answer.reply.as_items();
       const auto& outcome = parts.at(0).as_text();
       if (outcome == "range") {
         table_ = calendar_.around(instant_of(parts.at(1)));
         continue;
       }
-      if (outcome == "issued") co_return deal(parts, count);
+      if (outcome == "issued") {
+        auto numbers = deal(parts, count);
+        if (count > 0 && !answer.is_in_enough) throw unsynced();
+        co_return numbers;
+      }
       if (outcome == "full") co_return refuse(parts, count);
       if (outcome == "unset") throw number::clock_unset(name_, store_, parts.at(1).as_integer());
       if (outcome == "lost")
@@ -87,7 +124,7 @@ class Series::Impl {
                                           store_.describe(), name_)};
   }
 
-  Task<Value> ask(std::size_t count) {
+  Task<Answer> ask(std::size_t count) {
     number::DayWords words{name_, *table_};
     words.args.insert(words.args.end(),
                       {fmt::to_string(count), fmt::to_string(largest_), definition_,
@@ -96,7 +133,31 @@ class Series::Impl {
                        fmt::to_string(latest_)});
     const std::vector<std::string_view> keys{words.keys.begin(), words.keys.end()};
     const std::vector<std::string_view> args{words.args.begin(), words.args.end()};
-    return store_.run(scripts::number_next, Words{keys}, Words{args});
+    const Durability& durability = options_.durability;
+    if (durability.replicas == 0) {
+      auto asked = store_.run(scripts::number_next, Words{keys}, Words{args});
+      Value reply = co_await asked;
+      co_return Answer{std::move(reply), true};
+    }
+    Batch batch;
+    batch.add(scripts::number_next, Words{keys}, Words{args});
+    add_wait(batch, durability);
+    auto asked = store_.run(std::move(batch));
+    std::vector<Value> replies = co_await asked;
+    if (replies.at(0).is_error())
+      throw error_of_script(replies[0].as_text(), scripts::number_next, Words{keys});
+    if (replies.at(1).is_error()) throw error_of_reply(replies[1].as_text());
+    const bool is_enough = is_in_enough(replies, durability);
+    co_return Answer{std::move(replies[0]), is_enough};
+  }
+
+  Error unsynced() const {
+    return Error{Errc::unsynced,
+                 fmt::format("series '{}': fewer than {} replicas of {} had its numbers within "
+                             "{} ms; they are given to nobody",
+                             name_, options_.durability.replicas, store_.describe(),
+                             options_.durability.within.count()),
+                 Effect::done};
   }
 
   static WallTime instant_of(const Value& microseconds) {
@@ -114,6 +175,7 @@ class Series::Impl {
     const std::int64_t granted = parts.at(4).as_integer();
     latest_period_ = rest.period;
     latest_ = first + granted - 1;
+    has_given_ = true;
     std::vector<Outcome> outcomes;
     outcomes.reserve(count);
     for (std::int64_t i = 0; i < granted; ++i) {
@@ -143,7 +205,22 @@ class Series::Impl {
   std::optional<PeriodTable> table_;  // used by one batch at a time
   std::string latest_period_;         // also
   std::int64_t latest_ = 0;           // of that period: the latest number that was given here
+  std::atomic<bool> has_given_{false};
+  std::atomic<bool> is_raising_{false};
   Combiner<Ask, Outcome> combiner_;
+};
+
+class Series::Impl {
+ public:
+  Impl(Store& store, std::string name, SeriesOptions options)
+      : core_(std::make_shared<Core>(store, std::move(name), std::move(options))),
+        watch_(store.watch_connection([core = core_] { spawn(Core::raise(core)); })) {}
+
+  Task<Core::Outcome> next() { return core_->next(); }
+
+ private:
+  const std::shared_ptr<Core> core_;
+  const Listener watch_;
 };
 
 Series::Series(Store& store, std::string name, SeriesOptions options) {

@@ -29,7 +29,8 @@ end
 
 -- script next
 -- Take the next numbers of a series, all of one day.
--- ARGV[2p+2] how many   [2p+3] largest number of a day   [2p+4] definition   [2p+5] prefix
+-- ARGV[2p+2] how many; 0: only the caller's latest number is noted   [2p+3] largest number of a day
+-- ARGV[2p+4] definition   [2p+5] prefix
 -- ARGV[2p+6] the definition as it was before   [2p+7] how many days that were left are remembered
 -- ARGV[2p+8] day of the latest number that the caller was given, '': none   [2p+9] that number
 -- Reply: {'issued', now_us, day, first, how many} (fewer than asked: the day is full)
@@ -72,8 +73,10 @@ end
 if today == ARGV[own + 7] then
   taken = math.max(taken, tonumber(ARGV[own + 8]))
 end
-local granted = math.min(tonumber(ARGV[own + 1]), tonumber(ARGV[own + 2]) - taken)
-if granted <= 0 then return {'full', now, today} end
+local asked = tonumber(ARGV[own + 1])
+local granted = math.min(asked, tonumber(ARGV[own + 2]) - taken)
+local is_raise = asked == 0 and today == ARGV[own + 7] and granted == 0
+if granted <= 0 and not is_raise then return {'full', now, today} end
 
 if today ~= state[4] then
   if state[4] then

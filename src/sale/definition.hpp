@@ -42,7 +42,8 @@ struct SaleKeys {
         requests(key_with_suffix(name, "requests")),
         returned(key_with_suffix(name, "returned")),
         orders(key_with_suffix(name, "orders")),
-        dead(key_with_suffix(name, "dead")) {}
+        dead(key_with_suffix(name, "dead")),
+        recovery(key_with_suffix(name, "recovery")) {}
 
   std::string sale;
   std::string buyers;
@@ -50,6 +51,7 @@ struct SaleKeys {
   std::string returned;
   std::string orders;
   std::string dead;
+  std::string recovery;
 };
 
 /// Throws Error{bad_argument} that names the field, its value and what it may be.

@@ -101,6 +101,7 @@ class SqlOrderStore final : public OrderStore {
   InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
                       std::int64_t epoch) override;
   std::int64_t begin_epoch(const std::string& sale, std::int64_t above) override;
+  std::int64_t epoch(const std::string& sale) override;
   std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                               std::size_t most) override;
   std::vector<SaleOrder> find(const std::string& sale, std::span<const std::int64_t> ids) override;
@@ -409,6 +410,10 @@ std::int64_t SqlOrderStore::epoch_of(Connection& at, long long sale) {
   long long epoch = 0;
   at.sql << "SELECT epoch FROM sale_stock WHERE id = :s", soci::use(sale), soci::into(epoch);
   return epoch;
+}
+
+std::int64_t SqlOrderStore::epoch(const std::string& sale) {
+  return guarded([&](Connection& at) { return epoch_of(at, id_or_none(at, sale)); });
 }
 
 std::int64_t SqlOrderStore::begin_epoch(const std::string& sale, std::int64_t above) {

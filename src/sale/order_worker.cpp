@@ -129,6 +129,7 @@ class OrderWorker::Impl {
   Entries take_over(const std::stop_token& stop);
   Entries claim(const std::stop_token& stop);
   void settle_some();
+  void recover_if_needed();
   bool try_alone(const sale::OrderQueue::Suspect& suspect, const std::stop_token& stop);
   void read_ahead();
   Entries await_read_ahead();
@@ -170,6 +171,7 @@ class OrderWorker::Impl {
   std::string adopt_from_;  // empty: claims come first
   std::optional<sale::Settlement> settlement_;
   SteadyTime next_settling_{};
+  SteadyTime next_look_at_gate_{};
   std::optional<std::int64_t> settle_from_;  // empty: from the beginning, when it is time
   std::optional<SteadyTime> kept_at_;
   bool drains_ = false;
@@ -236,6 +238,7 @@ template <class Do>
 bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
   for (;;) {
     try {
+      if (options_.recovers) recover_if_needed();
       if (group_is_lost_) make_group();
       work();
       pauses_.reset();
@@ -352,6 +355,19 @@ void OrderWorker::Impl::settle_some() {
     log(LogLevel::warning, lost.message());
     count_failure(lost);
   }
+}
+
+void OrderWorker::Impl::recover_if_needed() {
+  if (clock_.steady() < next_look_at_gate_) return;
+  next_look_at_gate_ = clock_.steady() + options_.idle_wait;
+  const auto done = sale::recover_if_needed(store_, sale_.name, orders_);
+  if (!done) return;
+  log(LogLevel::warning,
+      fmt::format("sale '{}' is recovered: its store was lost, or another one; {} orders restored, "
+                  "{} sent again, {} gaps{}",
+                  sale_.name, done->restored, done->sent_again, done->gaps,
+                  done->made_again ? ", made again" : ""));
+  record([](WorkerProgress& progress) { ++progress.recoveries; });
 }
 
 /// Entries of dead workers.

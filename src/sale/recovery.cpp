@@ -115,6 +115,7 @@ class Recovery {
   void in_parts(const Pairs& pairs, const Write& write);
   std::unordered_map<std::int64_t, SaleOrder> rows_of(std::span<const SaleOrder> orders) const;
   void check_mine(bool is_mine) const;
+  void stay_known();
 
   Store& store_;
   const SaleDefinition sale_;
@@ -132,7 +133,16 @@ class Recovery {
   std::int64_t store_stock_ = 0;  // units, before
   std::int64_t store_changes_ = 0;
   bool is_closed_ = false;
+  SteadyTime known_since_ = store_.clock().steady();
 };
+
+/// No worker begins one of its own while this one goes on.
+void Recovery::stay_known() {
+  constexpr std::chrono::seconds often_enough{10};
+  if (store_.clock().steady() < known_since_ + often_enough) return;
+  known_since_ = store_.clock().steady();
+  store_.run({"PEXPIRE", keys_.recovery, "60000"}, repeatable).get();
+}
 
 void Recovery::check_mine(bool is_mine) const {
   if (!is_mine)
@@ -161,7 +171,7 @@ void Recovery::close_gate(const OrderStore::Fields& kept) {
   fields.emplace_back("capacity", fmt::to_string(sale_.stock));
   std::vector<std::string_view> args{group, token_, always};
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
-  const std::vector<std::string_view> names{keys_.sale, keys_.orders};
+  const std::vector<std::string_view> names{keys_.sale, keys_.orders, keys_.recovery};
   const auto reply =
       store_.run(scripts::sale_begin_recovery, Words{names}, Words{args}, repeatable).get();
   const auto& there = reply.as_items();
@@ -188,6 +198,7 @@ void Recovery::each_row(Visit&& visit) {
   for (;;) {
     const auto rows = orders_.page(sale_.name, after, page_size);
     visit(rows);
+    stay_known();
     if (rows.size() < page_size) return;
     after = rows.back().id;
   }
@@ -199,6 +210,7 @@ void Recovery::each_page(Visit&& visit) {
   do {
     auto page = records_.scan(from, page_size).get();
     visit(page);
+    stay_known();
     from = std::move(page.next);
   } while (!from.empty());
 }
@@ -518,12 +530,12 @@ void Recovery::open_gate(const Count& all, const OrderStore::Fields& kept) {
                {"orders", fmt::to_string(all.orders)},
                {"given_back", fmt::to_string(all.given_back)},
                {"buyer_gaps", fmt::to_string(all.buyer_gaps)},
-               {"epoch", fmt::to_string(epoch_)}};
+               {"epoch", fmt::to_string(std::max(epoch_, orders_.epoch(sale_.name)))}};
   for (const auto& more : {stock(), numbers(), lane(kept)})
     fields.insert(fields.end(), more.begin(), more.end());
   std::vector<std::string_view> args{token_, this_store_};
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
-  const std::vector<std::string_view> names{keys_.sale};
+  const std::vector<std::string_view> names{keys_.sale, keys_.recovery};
   const auto answer =
       store_.run(scripts::sale_end_recovery, Words{names}, Words{args}, {}).get().as_integer();
   check_mine(answer != 0);
@@ -559,6 +571,16 @@ SaleRecovery Recovery::run(OrderStore::Fields kept) {
 
 }  // namespace
 }  // namespace sluice::sale
+
+std::optional<sluice::SaleRecovery> sluice::sale::recover_if_needed(Store& store,
+                                                                    const std::string& name,
+                                                                    OrderStore& orders) {
+  const SaleKeys keys{name};
+  const auto needed =
+      store.run(scripts::sale_needs_recovery, {keys.sale, keys.recovery}, {}, repeatable).get();
+  if (needed.as_integer() == 0 || orders.definition(name).empty()) return std::nullopt;
+  return recover(store, name, orders);
+}
 
 sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, OrderStore& orders,
                                      RecoveryOptions options) {

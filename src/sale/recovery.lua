@@ -44,9 +44,18 @@ return {database, is_shut(sale[4], sale[5]) and not sale[6] and 1 or 0}
 -- Reply: 1, or 0 when it is shut already
 return redis.call('hsetnx', KEYS[1], 'recovering', ARGV[1])
 
+-- script needs_recovery
+-- KEYS[1] sale hash   KEYS[2] which recovery is under way
+-- Reply: 1 when the gate is shut for want of one, or the sale is lost, and nobody sees to it; or 0
+-- include sale/recovery.lua store
+-- include sale/recovery.lua is_shut
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'recovering', 'store', 'archived')
+if sale[1] and (sale[4] or not is_shut(sale[2], sale[3])) then return 0 end
+return 1 - redis.call('exists', KEYS[2])
+
 -- script begin_recovery
 -- Admit nobody from now on; make the sale again if it is lost.
--- KEYS[1] sale hash   KEYS[2] orders stream
+-- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] which recovery is under way
 -- ARGV[1] consumer group   ARGV[2] token of this recovery   ARGV[3] how many pairs always count
 -- then pairs: field, value; the others count for a lost sale
 -- Reply: {which store this is, 1 when the sale was lost, its capacity, changes, epoch, closed}
@@ -58,6 +67,7 @@ elseif tonumber(ARGV[3]) > 0 then
   redis.call('hset', KEYS[1], unpack(ARGV, 4, 3 + 2 * ARGV[3]))
 end
 redis.call('hset', KEYS[1], 'recovering', ARGV[2])
+redis.call('set', KEYS[3], ARGV[2], 'PX', 60000)
 -- include sale/sale.lua group
 local there = redis.call('hmget', KEYS[1], 'capacity', 'changes', 'epoch', 'closed')
 return {store_now(), lost and 1 or 0, there[1] or '0', there[2] or '0', there[3] or '0',
@@ -103,17 +113,31 @@ return new
 
 -- script end_recovery
 -- Let buyers in again, with counters that were made anew.
--- KEYS[1] sale hash   ARGV[1] token of this recovery   ARGV[2] which store this was
+-- KEYS[1] sale hash   KEYS[2] which recovery is under way
+-- ARGV[1] token of this recovery   ARGV[2] which store this was
 -- then pairs: field, value
 -- Reply: 1; 0 another recovery has begun; -1 the store has changed again
 -- include sale/recovery.lua store
 -- include sale/recovery.lua not_mine
 if not_mine() then return 0 end
 if store_now() ~= ARGV[2] then return -1 end
+redis.call('del', KEYS[2])
 redis.call('hdel', KEYS[1], 'last', 'day', 'taken', 'second', 'sequence', 'refused', 'store',
            'recovering')
 redis.call('hset', KEYS[1], unpack(ARGV, 3))
 if ARGV[2] ~= '' then redis.call('hset', KEYS[1], 'store', ARGV[2]) end
+return 1
+
+-- script raise_epoch
+-- Count a recovery that the database alone has counted: another one overtook it, and opened the
+-- gate.
+-- KEYS[1] sale hash   ARGV[1] the database's epoch
+-- Reply: 1; 0 the gate is shut, and who opens it will tell
+-- include sale/recovery.lua store
+-- include sale/recovery.lua is_shut
+local sale = redis.call('hmget', KEYS[1], 'recovering', 'store', 'epoch')
+if is_shut(sale[1], sale[2]) then return 0 end
+if tonumber(sale[3] or 0) < tonumber(ARGV[1]) then redis.call('hset', KEYS[1], 'epoch', ARGV[1]) end
 return 1
 
 -- script raise_lanes

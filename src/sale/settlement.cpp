@@ -65,6 +65,17 @@ std::optional<std::int64_t> figure_of(const Value& text) {
   return figure && *figure >= 0 && *figure <= most_units ? figure : std::nullopt;
 }
 
+/// The store's, raised to the database's while the gate is open.
+std::int64_t epoch_of_both(Store& store, const SaleKeys& keys, OrderStore& orders,
+                           const std::string& sale, std::int64_t epoch) {
+  const auto known = orders.epoch(sale);
+  if (known <= epoch) return epoch;
+  const auto word = fmt::to_string(known);
+  const auto raised =
+      store.run(scripts::sale_raise_epoch, {keys.sale}, {word}, repeatable).get().as_integer();
+  return raised == 1 ? known : epoch;
+}
+
 }  // namespace
 
 Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
@@ -95,9 +106,10 @@ Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
                       "'sluice sale recover {}' has brought back its orders from {}",
                       sale.name, store.describe(), sale.name, orders.describe()));
   }
+  const auto epoch = there.at(3).is_null() ? 0 : figure_of(there.at(3)).value_or(no_epoch);
   return {.is_there = true,
           .is_lost = is_lost,
-          .epoch = there.at(3).is_null() ? 0 : figure_of(there.at(3)).value_or(no_epoch),
+          .epoch = epoch == no_epoch ? epoch : epoch_of_both(store, keys, orders, sale.name, epoch),
           .born = there.at(2).as_text()};
 }
 

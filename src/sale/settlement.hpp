@@ -17,6 +17,7 @@
 
 #include "sale/records.hpp"
 #include "sluice/order_store.hpp"
+#include "sluice/sale_recovery.hpp"
 
 namespace sluice::sale {
 
@@ -40,6 +41,11 @@ struct Entered {
   std::string born = {};  ///< when what is there was created
 };
 Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders);
+
+/// recover(), if the gate is shut for want of it, or the sale is lost, and no other recovery is
+/// under way. Not of a sale that the database does not know.
+std::optional<SaleRecovery> recover_if_needed(Store& store, const std::string& name,
+                                              OrderStore& orders);
 
 /// Blocks the thread. Throws what the store and the database throw.
 class Settlement {

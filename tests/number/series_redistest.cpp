@@ -9,9 +9,11 @@
 #include "sluice/number.hpp"
 #include "sluice/open.hpp"
 #include "sluice/when_all.hpp"
+#include "support/comes_true.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
+#include "support/server_pair.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice {
@@ -112,6 +114,48 @@ TEST(Series, IsOneHashThatDoesNotExpire) {
   EXPECT_EQ(found.as_items()[0].as_text(), "{MT}:s");
   EXPECT_EQ(side.command({"TTL", "{MT}:s"}).as_integer(), -1);
   EXPECT_EQ(side.command({"HGET", "{MT}:s", "day"}).as_text(), number->period);
+}
+
+TEST(SeriesAfterAFailover, TheNewServerIsToldAtOnceWhatWasGiven) {
+  test::ServerPair servers;
+  const auto store = open(servers.url());
+  Series series{*store, "MT"};
+  series.next().get();
+  servers.wait_for_copy_of("{MT}:s");
+  servers.cut_off();
+  std::int64_t lost = 0;
+  for (int i = 0; i < 5; ++i) lost = series.next().get()->sequence;
+  servers.replace_primary();
+
+  const auto other = open(servers.url());
+  EXPECT_TRUE(test::comes_true([&] {
+    return other->run({"HGET", "{MT}:s", "taken"}).get().as_text() == std::to_string(lost);
+  })) << "nobody has asked for a number since";
+  EXPECT_EQ((Series{*other, "MT"}.next().get()->sequence), lost + 1);
+}
+
+TEST(SeriesAfterAFailover, ADurableNumberIsGivenWhenAReplicaHasItAndNeverAgain) {
+  test::ServerPair servers;
+  const SeriesOptions durable{.durability = {.replicas = 1, .within = std::chrono::seconds{20}}};
+  auto store = open(servers.url());
+  std::int64_t given = 0;
+  for (int i = 0; i < 3; ++i)
+    given = Series{*store, "MT", durable}.next().get()->sequence;  // each has no floor of its own
+  servers.cut_off();
+  try {
+    const SeriesOptions hasty{
+        .durability = {.replicas = 1, .within = std::chrono::milliseconds{300}}};
+    Series{*store, "MT", hasty}.next().get();
+    FAIL() << "no replica has it";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::unsynced);
+    EXPECT_EQ(error.effect(), Effect::done);
+  }
+  store.reset();
+  servers.replace_primary();
+  servers.add_replica();
+  store = open(servers.url());
+  EXPECT_EQ((Series{*store, "MT", durable}.next().get()->sequence), given + 1);
 }
 
 }  // namespace

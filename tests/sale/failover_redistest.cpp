@@ -3,6 +3,7 @@
 // (scripts/sale_storm).
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "sale/records.hpp"
 #include "sale/shop.hpp"
 #include "sluice/sale_recovery.hpp"
+#include "support/comes_true.hpp"
 #include "support/server_pair.hpp"
 
 namespace sluice {
@@ -86,6 +88,52 @@ TEST(SaleGate, E15_ClosesWhenAReplicaThatLagsTakesTheServersPlace) {
   EXPECT_EQ(again.outcome, SaleOutcome::repeated);
   EXPECT_EQ(again.order, lost.order);
   EXPECT_EQ(test::buy(sale, "cid", "r").order->number.substr(10), "0003");
+  OrderWorker{*store, sale, *orders}.drain();
+  test::expect_clean(*store, sale, *orders);
+}
+
+TEST(SaleGate, AWorkerThatMayRecoversAndTheGateOpens) {
+  ServerPair servers;
+  const test::TempDir folder;
+  const auto orders = open_order_store(test::database_url(folder));
+  const auto store = open(servers.url());
+  auto sale = Sale::create(*store, {.name = "s", .stock = 10, .number_type = "MT"}).get();
+  std::vector<std::jthread> crew;
+  std::atomic<std::uint64_t> recoveries{0};
+  for (int i = 0; i < 3; ++i)
+    crew.emplace_back([&](const std::stop_token& stop) {
+      const auto mine = open(servers.url());
+      const auto rows = open_order_store(test::database_url(folder));
+      OrderWorker worker{
+          *mine,
+          sale,
+          *rows,
+          {.idle_wait = 20ms, .first_pause = 5ms, .longest_pause = 50ms, .recovers = true}};
+      worker.run(stop);
+      recoveries += worker.progress().recoveries;
+    });
+  const auto buy_at_last = [&](const std::string& buyer) {
+    std::optional<Admission> answer;
+    EXPECT_TRUE(test::comes_true([&] {
+      try {
+        answer = test::buy(sale, buyer, "r");
+      } catch (const Error&) {
+        return false;
+      }
+      return answer->has_order();
+    }));
+    return answer;
+  };
+  buy_at_last("ann");
+  servers.wait_for_copy_of("{s}:buyers");
+  servers.cut_off();
+  const auto lost = buy_at_last("bob");
+  EXPECT_TRUE(test::comes_true([&] { return orders->totals("s").orders == 2; }));
+  servers.replace_primary();
+  buy_at_last("cid");
+  EXPECT_EQ(test::buy(sale, "bob", "r").order, lost->order);
+  crew.clear();
+  EXPECT_GE(recoveries.load(), 1U);
   OrderWorker{*store, sale, *orders}.drain();
   test::expect_clean(*store, sale, *orders);
 }

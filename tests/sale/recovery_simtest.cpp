@@ -1,6 +1,7 @@
 // A store that lost what it had, healed from the database; killed at every step.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <set>
 
@@ -234,12 +235,46 @@ TEST_F(SaleRecoveryTest, SaysWhatToDoWhereNobodyKnowsTheSale) {
   }
 }
 
-/// Killed at its n-th step, the recovery is run again: nothing is lost, nothing doubled, and buyers
-/// stay outside until it ends.
-TEST_F(SaleRecoveryTest, E15_MayBeKilledAtEveryStep) {
+/// At its n-th step a recovery meets with something: nothing is lost, nothing doubled.
+class RecoveryMishap : public SaleRecoveryTest {
+ protected:
   struct Killed {};
-  int steps = 0;
-  for (int fatal = 0;; ++fatal) {
+  /// `mishap`: throws Killed, or not. `after`: what is done when it was killed.
+  void at_every_step(const std::function<void()>& mishap, const std::function<void()>& after) {
+    int steps = 0;
+    for (int fatal = 0;; ++fatal) {
+      const bool is_empty = fatal % 2 == 1;  // both kinds of loss, in turn
+      lose(is_empty);
+      int left = fatal / 2;
+      const auto step = [&] {
+        ++steps;
+        if (left-- == 0) mishap();
+      };
+      test::FaultyStore store{*store_};
+      store.plan = [&](std::string_view) {
+        step();
+        return test::Fault::none;
+      };
+      test::WatchedOrders orders{*orders_};
+      orders.before = [&](std::string_view) { step(); };
+      try {
+        recover(store, "s", orders);
+      } catch (const Killed&) {
+        after();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::server) << error.what();
+      }
+      sale_.emplace(std::move(*Sale::load(*store_, "s").get()));
+      buy("e", "r");
+      expect_healed();
+      ASSERT_FALSE(testing::Test::HasFailure()) << "at step " << fatal / 2;
+      if (left >= 0 && is_empty) break;
+    }
+    EXPECT_GT(steps, 100);
+  }
+
+ private:
+  void lose(bool all) {
     store_ = engine::open_embedded({});
     orders_ = open_order_store("sqlite::memory:");
     told_.clear();
@@ -255,48 +290,29 @@ TEST_F(SaleRecoveryTest, E15_MayBeKilledAtEveryStep) {
     work();
     sale_->cancel(*orders_, {"x"}, {"r"}, "changed his mind");
     told_.erase({"x", "r"});
-    const bool is_empty = fatal % 2 == 1;  // both kinds of loss, in turn
-    if (is_empty) {
+    if (all)
       store_->run({"FLUSHALL"}).get();
-    } else {
+    else
       roll_back(backup);
-    }
-
-    int left = fatal / 2;
-    const auto step = [&] {
-      ++steps;
-      if (left-- == 0) throw Killed{};
-    };
-    test::FaultyStore store{*store_};
-    store.plan = [&](std::string_view) {
-      step();
-      return test::Fault::none;
-    };
-    test::WatchedOrders orders{*orders_};
-    orders.before = [&](std::string_view) { step(); };
-    bool killed = false;
-    try {
-      recover(store, "s", orders);
-    } catch (const Killed&) {
-      killed = true;
-    }
-    if (killed) {
-      if (auto sale = Sale::load(*store_, "s").get();
-          sale && store_->run({"HEXISTS", "{s}:sale", "recovering"}).get().as_integer() == 1) {
-        EXPECT_EQ(sale->buy({"new"}, {"r"}).get().outcome, SaleOutcome::recovering);
-      }
-      recover(*store_, "s", *orders_);
-    }
-    sale_.emplace(std::move(*Sale::load(*store_, "s").get()));
-    buy("e", "r");
-    expect_healed();
-    if (testing::Test::HasFailure()) {
-      ADD_FAILURE() << "killed at step " << fatal / 2;
-      return;
-    }
-    if (!killed && is_empty) break;
   }
-  EXPECT_GT(steps, 100);
+};
+
+/// It is run again, and buyers stay outside until it ends.
+TEST_F(RecoveryMishap, E15_MayBeKilledAtEveryStep) {
+  at_every_step(
+      [] { throw Killed{}; },
+      [&] {
+        if (auto sale = Sale::load(*store_, "s").get();
+            sale && store_->run({"HEXISTS", "{s}:sale", "recovering"}).get().as_integer() == 1) {
+          EXPECT_EQ(sale->buy({"new"}, {"r"}).get().outcome, SaleOutcome::recovering);
+        }
+        recover(*store_, "s", *orders_);
+      });
+}
+
+/// By another one, which ends before it; or it by that one, whose last steps come late.
+TEST_F(RecoveryMishap, MayBeOvertakenAtEveryStep) {
+  at_every_step([&] { recover(*store_, "s", *orders_); }, [] {});
 }
 
 // The server that told it is gone, within one second, and the clock of the next is not ahead.

@@ -28,6 +28,10 @@ class WatchedOrders : public OrderStore {
     before("begin_epoch");
     return orders_.begin_epoch(sale, above);
   }
+  std::int64_t epoch(const std::string& sale) override {
+    before("epoch");
+    return orders_.epoch(sale);
+  }
   std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                               std::size_t most) override {
     before("page");
