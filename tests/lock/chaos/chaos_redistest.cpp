@@ -36,7 +36,7 @@ TEST(Chaos, NoPromiseIsBrokenInSomeSeconds) {
 }
 
 TEST(Chaos, NoPromiseIsBrokenInAClusterInSomeSeconds) {
-  EXPECT_EQ(findings_of({std::to_string(test::is_sanitized ? 10 : 20), "--cluster"}), "");
+  EXPECT_EQ(findings_of({std::to_string(test::is_sanitized ? 15 : 30), "--cluster"}), "");
 }
 
 }  // namespace

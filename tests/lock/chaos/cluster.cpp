@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 
@@ -11,6 +14,7 @@
 #include "sluice/error.hpp"
 #include "sluice/open.hpp"
 #include "support/cluster_rig.hpp"
+#include "support/partition.hpp"
 #include "support/plain_client.hpp"
 #include "topology/cluster_view.hpp"
 
@@ -20,14 +24,26 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = Trouble::Kind;
 
+/// Of the nodes and their clients.
+struct Papers : test::Certificates {
+  Papers() { renew(); }
+
+  void renew() {
+    std::string names = "IP:127.0.0.1";
+    for (int node = 1; node <= 6; ++node) names += ",IP:" + test::Partition::place(node);
+    make("server", names);
+    make("client", "DNS:client");
+  }
+};
+
 class Cluster final : public Deployment {
  public:
-  explicit Cluster(Stage& stage) : stage_(stage) {}
+  Cluster(Stage& stage, bool has_network) : stage_(stage), has_network_(has_network) {}
 
   void set_up() override { set_permits(*open_calmly()); }
 
   std::vector<Deed> deeds() override {
-    return {
+    std::vector<Deed> deeds{
         {8, true, "failovers by hand", [this] { fail_over(); }},
         {5, true, "killed masters", [this] { kill_master(); }},
         {5, true, "masters that stand still until they are replaced", [this] { stop_master(); }},
@@ -35,10 +51,22 @@ class Cluster final : public Deployment {
         {8, true, "slots that move", [this] { move_slot(); }},
         {2, true, "masters that come back empty", [this] { empty_master(); }},
         {6, true, "killed clients", [this] { kill_clients(); }},
+        {5, true, "certificates replaced", [this] { replace_certificates(); }},
     };
+    if (!has_network_) return deeds;
+    deeds.push_back({5, true, "masters cut off from the others", [this] { cut_off_master(); }});
+    deeds.push_back({4, true, "masters cut off from all", [this] { cut_off_from_all(); }});
+    deeds.push_back({3, true, "nodes out of reach", [this] { cut_off_from_clients(); }});
+    return deeds;
   }
 
-  std::string url(std::size_t /*place*/) const override { return rig_.url(); }
+  /// Half of them by TLS.
+  std::string url(std::size_t place) const override {
+    if (place % 2 == 0) return rig_.url();
+    return fmt::format("{}?tls_ca={}&tls_certificate={}&tls_key={}", rig_.secure_url(),
+                       certificates_["ca.pem"], certificates_["client.pem"],
+                       certificates_["client.key"]);
+  }
   std::unique_ptr<Store> open_calmly() const override { return open(rig_.url()); }
 
   std::vector<std::uint16_t> masters() const override {
@@ -99,7 +127,7 @@ class Cluster final : public Deployment {
     constexpr Stamp patience = 60s;
     const bool is_late = stamp() > since + 5s;
     if (!is_whole() && stamp() < since + patience) {
-      if (is_late && !moved_.empty()) end_move();
+      if (is_late) end_moves();
       return stage_.later(100ms, [this, trouble, since] { heal(trouble, since); });
     }
     restore_permits(trouble, since + patience);
@@ -109,9 +137,24 @@ class Cluster final : public Deployment {
     set_permits(*open_calmly());
     stage_.end(trouble);
     stage_.servers_are_well();
-  } catch (const Error&) {
-    if (stamp() >= until) throw;
+  } catch (const Error& error) {
+    if (stamp() >= until)
+      throw std::runtime_error{fmt::format("{}\n{}", error.what(), what_nodes_say())};
+    end_moves();
     stage_.later(100ms, [this, trouble, until] { restore_permits(trouble, until); });
+  }
+
+  /// For people, when the cluster does not become whole.
+  std::string what_nodes_say() const {
+    std::string all;
+    for (std::size_t i = 0; i < rig_.size(); ++i) try {
+        const auto port = rig_.node(i).port();
+        all += fmt::format("{}: {}{}\n", port, tell(port, {"CLUSTER", "INFO"}).as_text(),
+                           tell(port, {"CLUSTER", "NODES"}).as_text());
+      } catch (const std::system_error& error) {
+        all += fmt::format("{}\n", error.what());
+      }
+    return all;
   }
 
   /// One that has slots, or, where `replica`, one that has none. Null: there is none just now.
@@ -184,6 +227,64 @@ class Cluster final : public Deployment {
     heal(trouble);
   }
 
+  /// Ours and the servers', while connections stand; those that come afterwards have the new ones.
+  void replace_certificates() {
+    const auto trouble = stage_.begin(Kind::server, "certificates are replaced");
+    certificates_.renew();
+    for (std::size_t i = 0; i < rig_.size(); ++i) {
+      const auto port = rig_.node(i).port();
+      tell(port, {"CONFIG", "SET", "tls-cert-file", certificates_["server.pem"], "tls-key-file",
+                  certificates_["server.key"]});
+      tell(port, {"CLIENT", "KILL", "TYPE", "normal"});
+    }
+    heal(trouble);
+  }
+
+  /// The number of a node that is a master.
+  std::optional<std::size_t> any_master() {
+    const auto* const master = any(false);
+    for (std::size_t i = 0; master && i < rig_.size(); ++i)
+      if (&rig_.node(i) == master) return i;
+    return std::nullopt;
+  }
+
+  /// Clients reach both sides.
+  void cut_off_master() {
+    const auto master = any_master();
+    if (!master) return stage_.servers_are_well();
+    const auto trouble = stage_.begin(Kind::promotion, "a master is cut off from the others");
+    cut_off(*master);
+    join(trouble, stage_.between(200ms, 5000ms));
+  }
+
+  void cut_off_from_all() {
+    const auto master = any_master();
+    if (!master) return stage_.servers_are_well();
+    const auto trouble = stage_.begin(Kind::promotion, "a master is cut off from all");
+    cut_off(*master);
+    test::Partition::cut(rig_.host(*master), rig_.host(*master));
+    join(trouble, stage_.between(200ms, 5000ms));
+  }
+
+  void cut_off_from_clients() {
+    const auto node = stage_.up_to(rig_.size() - 1);
+    const auto trouble = stage_.begin(Kind::server, "clients do not reach a node");
+    test::Partition::cut(rig_.host(node), rig_.host(node));
+    join(trouble, stage_.between(100ms, 4000ms));
+  }
+
+  void cut_off(std::size_t node) {
+    for (std::size_t i = 0; i < rig_.size(); ++i)
+      if (i != node) test::Partition::cut(rig_.host(node), rig_.host(i));
+  }
+
+  void join(std::size_t trouble, Stamp time) {
+    stage_.later(time, [this, trouble] {
+      test::Partition::heal();
+      heal(trouble);
+    });
+  }
+
   /// That of a lock, key by key, while it is used.
   void move_slot() {
     const auto& names = agreed_rules().names;
@@ -208,7 +309,7 @@ class Cluster final : public Deployment {
     const auto id_to = tell(to, {"CLUSTER", "MYID"}).as_text();
     tell(to, {"CLUSTER", "SETSLOT", number, "IMPORTING", id_from});
     tell(*from, {"CLUSTER", "SETSLOT", number, "MIGRATING", id_to});
-    moved_ = number;
+    failed_steps_ = 0;
     stage_.later(stage_.between(0ms, 800ms), [this, trouble, number, from = *from, to] {
       move_keys(trouble, number, from, to);
     });
@@ -217,33 +318,57 @@ class Cluster final : public Deployment {
   void move_keys(std::size_t trouble, const std::string& slot, std::uint16_t from,
                  std::uint16_t to) {
     const auto keys = tell(from, {"CLUSTER", "GETKEYSINSLOT", slot, "1"});
-    if (keys.is_error()) return heal(trouble);  // it is no master any more
+    if (keys.is_error()) {  // it is no master any more
+      end_moves();
+      return heal(trouble);
+    }
     if (keys.as_items().empty()) {
       const auto id_to = tell(to, {"CLUSTER", "MYID"}).as_text();
       tell(to, {"CLUSTER", "SETSLOT", slot, "NODE", id_to});
       tell(from, {"CLUSTER", "SETSLOT", slot, "NODE", id_to});
       return heal(trouble);
     }
-    const auto migrated = tell(from, {"MIGRATE", "127.0.0.1", std::to_string(to),
+    const auto migrated = tell(from, {"MIGRATE", "127.0.0.1", std::to_string(tls_port_of(to)),
                                       keys.as_items().front().as_text(), "0", "5000", "REPLACE"});
-    if (migrated.is_error()) return heal(trouble);
+    // What has gone is lost if the slot stays: it is moved to the end.
+    if (migrated.is_error() && ++failed_steps_ > 100)
+      throw std::runtime_error{"moving slot " + slot + ": " + migrated.as_text()};
     stage_.later(stage_.between(0ms, 100ms),
                  [this, trouble, slot, from, to] { move_keys(trouble, slot, from, to); });
   }
 
-  /// A move whose source was replaced in the middle leaves a node that waits for the slot for ever.
-  void end_move() {
-    for (std::size_t i = 0; i < rig_.size(); ++i)
-      tell(rig_.node(i).port(), {"CLUSTER", "SETSLOT", moved_, "STABLE"});
+  /// The nodes speak TLS to each other.
+  std::uint16_t tls_port_of(std::uint16_t port) {
+    std::size_t node = 0;
+    while (rig_.node(node).port() != port) ++node;
+    return rig_.tls_port(node);
+  }
+
+  /// A move whose source was replaced in the middle leaves a node that waits for the slot for ever,
+  /// and takes no other's word on it: "[1389-<-ID]" in what it says of itself.
+  void end_moves() try {
+    for (std::size_t i = 0; i < rig_.size(); ++i) {
+      const auto port = rig_.node(i).port();
+      const auto nodes = tell(port, {"CLUSTER", "NODES"}).as_text();
+      for (auto at = nodes.find('['); at != nodes.npos; at = nodes.find('[', at + 1))
+        tell(port,
+             {"CLUSTER", "SETSLOT", nodes.substr(at + 1, nodes.find('-', at) - at - 1), "STABLE"});
+    }
+  } catch (const std::system_error&) {
+    // one is down, and is asked again
   }
 
   Stage& stage_;
-  mutable test::ClusterRig rig_;
-  std::string moved_;  // the last slot that was
+  const bool has_network_;
+  Papers certificates_;
+  mutable test::ClusterRig rig_{{.apart = has_network_, .certificates = &certificates_}};
+  int failed_steps_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Deployment> make_cluster(Stage& stage) { return std::make_unique<Cluster>(stage); }
+std::unique_ptr<Deployment> make_cluster(Stage& stage, bool has_network) {
+  return std::make_unique<Cluster>(stage, has_network);
+}
 
 }  // namespace sluice::chaos

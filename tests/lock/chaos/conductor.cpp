@@ -11,6 +11,7 @@
 #include "lock/chaos/names.hpp"
 #include "sluice/permit_semaphore.hpp"
 #include "sluice/semaphore.hpp"
+#include "support/partition.hpp"
 #include "support/plain_client.hpp"
 
 namespace sluice::chaos {
@@ -35,6 +36,22 @@ Rules rules_of(const ChaosOptions& options) {
   return rules;
 }
 
+/// A key of a Series or a Sale, which have no TTL.
+bool is_kept(const std::string& key) {
+  const Rules rules = agreed_rules();
+  return key.starts_with("sluice:sales") || std::ranges::any_of(rules.names, [&](const auto& one) {
+           const auto& [name, terms] = one;
+           return (terms.numbers || terms.orders) && key.starts_with('{' + name + '}');
+         });
+}
+
+/// Networks can be cut from then on.
+bool enter_network() {
+  const auto why_not = test::Partition::enter();
+  if (!why_not.empty()) fmt::print("No network is cut: {}\n", why_not);
+  return why_not.empty();
+}
+
 std::string journal_of(const std::string& who) { return "worker-" + who; }
 
 std::string end_of(const std::filesystem::path& path) {
@@ -49,7 +66,10 @@ std::string end_of(const std::filesystem::path& path) {
 Conductor::Conductor(ChaosOptions options)
     : options_(options),
       dice_(options.seed),
-      deployment_(options.cluster ? make_cluster(*this) : make_replicated_server(*this)),
+      has_network_(options.cluster && enter_network()),
+      deployment_(options.cluster ? make_cluster(*this, has_network_)
+                                  : make_replicated_server(*this)),
+      shop_(folder_ / "orders.db", [this] { return deployment_->open_calmly(); }),
       deeds_{
           {20, false, "short stops", [this] { stop_briefly(); }},
           {10, false, "stops beyond the lease", [this] { stop_beyond_the_lease(); }},
@@ -76,6 +96,8 @@ std::size_t Conductor::begin(Kind kind, std::string text) {
 
 std::size_t Conductor::begin(Kind kind, std::string text, const std::string& who) {
   const Stamp now = stamp();
+  if (options_.keep)
+    fmt::print("{:>9.3f} s  {}\n", static_cast<double>((now - began_).count()) / 1e9, text);
   troubles_.push_back({kind, std::move(text), now, now + 24h, UINT64_MAX, who});
   return troubles_.size() - 1;
 }
@@ -87,6 +109,7 @@ void Conductor::end(std::size_t trouble) {
 
 void Conductor::set_up() {
   deployment_->set_up();
+  shop_.open();
   for (auto& worker : workers_) start(worker);
 }
 
@@ -97,6 +120,7 @@ void Conductor::start(Worker& worker) {
                                  "--worker",
                                  deployment_->url(static_cast<std::size_t>(worker.slot)),
                                  folder_ / journal_of(worker.who),
+                                 worker.who,
                                  std::to_string(dice_()),
                                  std::to_string(options_.threads),
                                  options_.careless ? "0" : "1"};
@@ -221,15 +245,23 @@ void Conductor::find(const std::string& name, const std::string& text) {
 /// All of the history, or what is new and what may have been written late.
 void Conductor::look(bool all) {
   constexpr Stamp late = 60s;
+  const Stamp until = all ? Stamp::max() : stamp();  // one journal is read before another
   read_journals();
   const Stamp since = all ? Stamp{} : looked_ - late;
   looked_ = stamp();
-  for (const auto& finding : check(sections_.all(), troubles_, rules_of(options_), since)) {
-    constexpr std::size_t most = 20;
-    if (!known_.insert(finding.text).second) continue;
-    findings_.push_back(finding);
-    if (findings_.size() <= most) fmt::print("\n{}", extract(sections_.all(), troubles_, finding));
+  for (const auto& finding : check(sections_.all(), troubles_, rules_of(options_), since))
+    if (finding.at < until) take(finding);
+}
+
+void Conductor::take(const Finding& finding) {
+  constexpr std::size_t most = 20;
+  if (!known_.insert(finding.text).second) return;
+  if (finding.is_explained) {
+    ++explained_[finding.name];
+    return;
   }
+  findings_.push_back(finding);
+  if (findings_.size() <= most) fmt::print("\n{}", extract(sections_.all(), troubles_, finding));
 }
 
 void Conductor::tell_progress() {
@@ -264,6 +296,7 @@ int Conductor::run() {
   settle();
   end_workers();
   look(true);
+  for (const auto& finding : shop_.close(sections_.all(), troubles_)) take(finding);
   look_at_servers();
   return report();
 }
@@ -306,7 +339,7 @@ std::vector<std::string> Conductor::left_on_servers() {
       const bool is_known = terms != rules.names.end();
       if (is_known && terms->second.is_lock())
         left.push_back(name + ", a hold of nobody");
-      else if (!is_known && client.command({"PTTL", name}) == Value::integer(-1))
+      else if (!is_known && !is_kept(name) && client.command({"PTTL", name}) == Value::integer(-1))
         left.push_back(name + ", without a TTL");
     }
   }
@@ -353,6 +386,9 @@ int Conductor::report() {
     if (entered[name] == 0 && !options_.only_safety) find(name, "nobody was in " + name);
   }
   for (const auto& [name, many] : played_) fmt::print("{:>8} {}\n", many, name);
+  for (const auto& [name, many] : explained_)
+    fmt::print("{:>8} in {} were acknowledged, and lost with a server's data\n", many, name);
+  fmt::print("{:>8} recoveries of the sale\n", shop_.recoveries());
   for (const auto& [why, many] : sections_.failures())
     fmt::print("{:>8} calls failed: {}\n", many, why);
   fmt::print("{} findings\n", findings_.size());

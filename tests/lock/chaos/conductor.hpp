@@ -1,5 +1,5 @@
-/// Starts servers and processes that use locks on them, does to them what happens to servers and
-/// processes, and checks what the processes write down.
+/// Starts servers and processes that use all primitives on them, does to them what happens to
+/// servers and processes, and checks what the processes write down.
 ///
 /// A QuorumLock has three servers of its own, of which one is troubled at a time.
 #pragma once
@@ -12,6 +12,7 @@
 
 #include "lock/chaos/deployment.hpp"
 #include "lock/chaos/findings.hpp"
+#include "lock/chaos/shop.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
 #include "support/temp_dir.hpp"
@@ -75,12 +76,15 @@ class Conductor final : private Stage {
   void tell_progress();
   int report();
   void find(const std::string& name, const std::string& text);
+  void take(const Finding& finding);
   std::vector<std::string> left_on_servers();
 
   const ChaosOptions options_;
   std::mt19937_64 dice_;
   test::TempDir folder_;
+  const bool has_network_;
   const std::unique_ptr<Deployment> deployment_;
+  Shop shop_;
   std::vector<Deployment::Deed> deeds_;
   std::array<test::RedisServer, 3> nodes_;  // of the QuorumLock
   std::vector<Worker> workers_;
@@ -93,6 +97,7 @@ class Conductor final : private Stage {
   std::map<std::string, std::size_t> played_;
   std::vector<Finding> findings_;
   std::set<std::string> known_;  // findings by their text
+  std::map<std::string, std::size_t> explained_;
   Stamp began_{};
   Stamp looked_{};
 };

@@ -65,7 +65,8 @@ class Deployment {
 /// A redis-server with a replica, which workers reach by two lines. A promotion turns one of them a
 /// while before the other, so that the old server goes on beside the new one.
 std::unique_ptr<Deployment> make_replicated_server(Stage& stage);
-/// A Redis Cluster of three masters with a replica each.
-std::unique_ptr<Deployment> make_cluster(Stage& stage);
+/// A Redis Cluster of three masters with a replica each, which half of the workers reach by TLS.
+/// `has_network`: this process is inside of a Partition.
+std::unique_ptr<Deployment> make_cluster(Stage& stage, bool has_network);
 
 }  // namespace sluice::chaos

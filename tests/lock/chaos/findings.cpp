@@ -41,6 +41,10 @@ class Inquiry {
       look_at_rate();
     } else if (terms_.count > 0) {
       look_at_latch();
+    } else if (terms_.numbers) {
+      look_at_numbers();
+    } else if (terms_.orders) {
+      return {};  // the Shop knows more
     } else {
       look_at_exclusion();
       look_at_tokens();
@@ -95,6 +99,8 @@ class Inquiry {
   Stamp surely_closed_until(const Section& set, const Parts& counts) const;
   std::optional<Stamp> surely_open_at(const Section& set, const Parts& counts) const;
   void look_at_latch();
+  bool is_forgotten(const Section& given, const Section& later) const;
+  void look_at_numbers();
   void find(Stamp at, std::string text) { findings_.push_back({name_, std::move(text), at}); }
 
   const std::string name_;
@@ -363,11 +369,50 @@ void Inquiry::look_at_latch() {
   }
 }
 
+/// The store has lost that it gave it, before it gave the later one. A replica that is promoted has
+/// all but the last moments.
+bool Inquiry::is_forgotten(const Section& given, const Section& later) const {
+  constexpr Stamp lag = 1s;
+  return std::ranges::any_of(troubles_, [&](const Trouble& loss) {
+    if (!is_loss(loss) || *given.came > until(loss) || *later.came < loss.begin) return false;
+    return loss.kind == Kind::snapshot || *given.came + lag >= loss.begin;
+  });
+}
+
+void Inquiry::look_at_numbers() {
+  Parts by_entry = parts_;
+  std::erase_if(by_entry, [](const Section* section) { return !section->entered; });
+  Parts by_question = by_entry;
+  std::ranges::sort(by_entry, {}, [](const Section* section) { return *section->came; });
+  std::ranges::sort(by_question, {}, &Section::asked);
+  std::map<std::uint64_t, const Section*> given;
+  for (const auto* section : by_entry) {
+    const auto [had, is_new] = given.emplace(section->token, section);
+    if (is_new) continue;
+    findings_.push_back({name_,
+                         fmt::format("number {} is given to {} and was {}'s", section->token,
+                                     section->who, had->second->who),
+                         *section->came, is_forgotten(*had->second, *section)});
+    had->second = section;
+  }
+  const Section* highest = nullptr;
+  auto before = by_entry.begin();
+  for (const auto* section : by_question) {
+    for (; before != by_entry.end() && *(*before)->came < section->asked; ++before)
+      if (!highest || (*before)->token > highest->token || is_forgotten(*highest, **before))
+        highest = *before;
+    if (highest && section->token < highest->token && !is_forgotten(*highest, *section))
+      find(*section->came, fmt::format("number not rising: {} has {} and asked after {} had {}",
+                                       section->who, section->token, highest->who, highest->token));
+  }
+}
+
 std::string line_of(const Section& section, Stamp zero) {
   const auto since = [&](Stamp at) { return ms(at - zero); };
   auto line =
       fmt::format("{:>10.3f}  {} asks for {}", since(section.asked), section.who, section.name);
-  constexpr std::string_view purposes[]{"", " to read", "", "", " to set", " to count", " to wait"};
+  constexpr std::string_view purposes[]{"",          " to read", "",       "",           " to set",
+                                        " to count", " to wait", " (one)", " (an order)"};
   line += purposes[static_cast<std::size_t>(section.mode)];
   if (section.permits > 0) line += fmt::format(" ({})", section.permits);
   if (section.entered)

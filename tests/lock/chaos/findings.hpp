@@ -26,7 +26,7 @@ struct Trouble {
   std::string who{};         ///< the process: "3.1"
 };
 
-/// A lock or semaphore, as its users have agreed on it.
+/// A primitive, as its users have agreed on it.
 struct Terms {
   std::uint64_t permits = 0;  ///< of a semaphore
   std::uint64_t most = 0;     ///< that one hold takes
@@ -35,8 +35,10 @@ struct Terms {
   bool apart = false;         ///< a QuorumLock: on servers of its own, which lose nothing
   std::uint64_t rate = 0;     ///< of a limiter, in a second
   std::uint64_t count = 0;    ///< that a latch is set to
+  bool numbers = false;       ///< each call gets one of its own, and a later call a larger one
+  bool orders = false;        ///< of a Sale
 
-  bool is_lock() const noexcept { return permits + rate + count == 0; }
+  bool is_lock() const noexcept { return permits + rate + count == 0 && !numbers && !orders; }
 };
 
 struct Rules {
@@ -54,6 +56,7 @@ struct Finding {
   std::string name;  ///< of the lock
   std::string text;
   Stamp at{};
+  bool is_explained = false;  ///< nothing else was promised: by what the servers have lost
 };
 
 /// - Two holds that exclude each other are never valid at once, and permits never more than there
@@ -69,6 +72,10 @@ struct Finding {
 /// - A limiter grants no more than its rate in any second; a latch is open for nobody before so
 /// many
 ///   could have counted, and for each that waited when they had.
+/// - No number is given twice, and one that was asked for after another was given is larger.
+/// Numbers
+///   that a loss explains are told as such; a promotion is a loss only where no replica was
+///   demanded.
 ///
 /// What ended before `since` is not looked at.
 std::vector<Finding> check(const std::vector<Section>& sections,

@@ -14,8 +14,8 @@
 namespace sluice::chaos {
 namespace {
 
-constexpr std::array<std::string_view, 7> mode_names{"exclusive", "shared",     "permits", "rate",
-                                                     "set",       "count-down", "wait"};
+constexpr std::array<std::string_view, 9> mode_names{
+    "exclusive", "shared", "permits", "rate", "set", "count-down", "wait", "number", "order"};
 
 Stamp stamp_of(const std::string& word) { return Stamp{std::stoll(word)}; }
 

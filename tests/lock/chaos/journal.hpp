@@ -22,16 +22,27 @@ using Stamp = std::chrono::nanoseconds;
 
 Stamp stamp();
 
-/// The last three are calls of a Latch: it is entered by one that set it, counted, or found it
-/// open.
-enum class Mode : std::uint8_t { exclusive, shared, permits, rate, set, count_down, wait };
+/// `set` to `wait` are calls of a Latch: it is entered by one that set it, counted, or found it
+/// open. Who got a number, an id or an order has entered; it is the token.
+enum class Mode : std::uint8_t {
+  exclusive,
+  shared,
+  permits,
+  rate,
+  set,
+  count_down,
+  wait,
+  number,
+  order
+};
 
 /// A stay of one thread in one lock, or its try to get in; or another call.
 struct Section {
   std::string who;  ///< process and number: "3.1/17"
   std::string name;
   Mode mode = Mode::exclusive;
-  std::uint64_t permits = 0;  ///< of a semaphore or limiter; the count of a latch
+  /// Of a semaphore or limiter; the count of a latch; the units of an order.
+  std::uint64_t permits = 0;
   Stamp asked{};
   std::optional<Stamp> came{};  ///< acquired, or refused: the end of the wait
   bool entered = false;

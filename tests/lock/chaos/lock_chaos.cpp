@@ -9,18 +9,20 @@
 int main(int count, char** words) {
   using sluice::cli::into;
   namespace chaos = sluice::chaos;
-  if (count >= 7 && words[1] == std::string_view{"--worker"})
+  if (count >= 8 && words[1] == std::string_view{"--worker"})
     return chaos::work({.url = words[2],
-                        .nodes = {words + 7, words + count},
+                        .nodes = {words + 8, words + count},
                         .journal = words[3],
-                        .seed = std::stoull(words[4]),
-                        .threads = std::stoi(words[5]),
-                        .replicas = static_cast<std::uint32_t>(std::stoul(words[6]))});
+                        .who = words[4],
+                        .seed = std::stoull(words[5]),
+                        .threads = std::stoi(words[6]),
+                        .replicas = static_cast<std::uint32_t>(std::stoul(words[7]))});
   chaos::ChaosOptions options{.seed = std::random_device{}()};
   std::chrono::milliseconds time = options.time;
   return sluice::cli::run_program(
       {{.name = "lock_chaos",
-        .summary = "Stops, kills and deceives processes that use locks, and checks what they saw",
+        .summary =
+            "Stops, kills and deceives processes that use all primitives, and checks what they saw",
         .arguments = {{"SECONDS", "How long", into(time), false}},
         .options = {{"--seed", "N", "Repeats the troubles of a run",
                      into(options.seed, 0, INT64_MAX)},

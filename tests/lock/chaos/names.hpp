@@ -1,7 +1,8 @@
-/// The locks that all workers use, and what they have agreed on.
+/// The primitives that all workers use, and what they have agreed on.
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "lock/chaos/findings.hpp"
 
@@ -23,8 +24,17 @@ inline Rules agreed_rules() {
                     {"permits", {.permits = 2, .most = 1}},
                     {"quorum", {.apart = true}},
                     {"rate", {.rate = 20}},
-                    {"latch", {.count = 3}}},
+                    {"latch", {.count = 3}},
+                    {"numbers", {.numbers = true}},
+                    {"durable-numbers", {.durable = true, .numbers = true}},
+                    {"ids", {.numbers = true}},
+                    {"sale", {.orders = true}}},
           .lease = lease};
+}
+
+/// Some buyers have many orders.
+inline std::string buyer_of(const std::string& request) {
+  return "buyer" + request.substr(request.size() - 1);
 }
 
 }  // namespace sluice::chaos

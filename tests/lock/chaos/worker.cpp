@@ -10,13 +10,16 @@
 #include <thread>
 
 #include "lock/chaos/names.hpp"
+#include "sluice/id.hpp"
 #include "sluice/latch.hpp"
 #include "sluice/lock.hpp"
 #include "sluice/multi_lock.hpp"
+#include "sluice/number.hpp"
 #include "sluice/open.hpp"
 #include "sluice/permit_semaphore.hpp"
 #include "sluice/quorum_lock.hpp"
 #include "sluice/rate_limiter.hpp"
+#include "sluice/sale.hpp"
 #include "sluice/semaphore.hpp"
 
 namespace sluice::chaos {
@@ -28,10 +31,12 @@ std::atomic<bool> asked_to_end{false};
 
 /// All that the threads of a process share.
 struct Locks {
-  Locks(Store& opened, const std::vector<std::unique_ptr<Store>>& nodes,
+  Locks(Store& opened, const std::vector<std::unique_ptr<Store>>& nodes, Sale loaded,
         const WorkerOptions& options)
       : journal(options.journal),
+        who(options.who),
         store(opened),
+        sale(std::move(loaded)),
         quorum(pointers(nodes), "quorum", {.lease = lease}),
         on_a_replica{.replicas = options.replicas, .within = replicated_within} {}
 
@@ -42,7 +47,9 @@ struct Locks {
   }
 
   Journal journal;
+  const std::string who;
   Store& store;
+  Sale sale;
   QuorumLock quorum;
   const Durability on_a_replica;
   Mutex mutex{store, "mutex", {.lease = lease}};
@@ -63,6 +70,9 @@ struct Locks {
       "rate",
       {.rate = static_cast<std::int64_t>(agreed_rules().names.at("rate").rate), .keep_alive = 60s}};
   Latch latch{store, "latch"};
+  Series numbers{store, "numbers", {.digits = 9}};
+  Series durable_numbers{store, "durable-numbers", {.digits = 9, .durability = on_a_replica}};
+  IdWorker ids{store, "ids"};
   std::atomic<std::uint64_t> sections{0};
 };
 
@@ -73,8 +83,16 @@ class Visitor {
 
   void run() {
     while (!asked_to_end) {
-      visit_one();
+      visit_one(up_to(20));
       if (chance(50)) std::this_thread::sleep_for(std::chrono::microseconds{up_to(8000)});
+    }
+  }
+
+  /// Waits for nobody, so that servers always have something to lose.
+  void run_counter() {
+    while (!asked_to_end) {
+      visit_one(16 + up_to(3));
+      std::this_thread::sleep_for(std::chrono::microseconds{up_to(20'000)});
     }
   }
 
@@ -87,8 +105,8 @@ class Visitor {
     return std::chrono::milliseconds{chance(10) ? 0 : up_to(chance(20) ? 300 : 10'000)};
   }
 
-  void visit_one() {
-    switch (up_to(16)) {
+  void visit_one(std::uint64_t which) {
+    switch (which) {
       case 0: return visit(locks_.mutex);
       case 1: return visit(locks_.mutex_2);
       case 2: return visit(locks_.both, "mutex-2+mutex");
@@ -105,6 +123,11 @@ class Visitor {
       case 13: return visit_quorum();
       case 14: return take_rate();
       case 15: return use_latch();
+      case 16: return draw("numbers", [this] { return number_of(locks_.numbers); });
+      case 17: return draw("durable-numbers", [this] { return number_of(locks_.durable_numbers); });
+      case 18:
+        return draw("ids", [this] { return static_cast<std::uint64_t>(locks_.ids.next().get()); });
+      case 19: return buy();
       default: return take_permit();
     }
   }
@@ -189,9 +212,37 @@ class Visitor {
       });
   }
 
+  /// With its day before it.
+  static std::uint64_t number_of(Series& series) {
+    const auto number = series.next().get().value();
+    constexpr std::uint64_t more_than_a_day_has = 1'000'000'000;
+    return std::stoull(number.period) * more_than_a_day_has +
+           static_cast<std::uint64_t>(number.sequence);
+  }
+
+  void draw(const std::string& name, const std::function<std::uint64_t()>& next) {
+    attempt(name, Mode::number, 0, [&](std::uint64_t number) { return done(number, next()); });
+  }
+
+  void buy() {
+    const auto units = static_cast<std::int64_t>(1 + up_to(2));
+    attempt("sale", Mode::order, static_cast<std::uint64_t>(units), [&](std::uint64_t number) {
+      const auto request = locks_.who + '/' + std::to_string(number);
+      const auto ask = [&] { return locks_.sale.buy({buyer_of(request)}, {request}, units).get(); };
+      const auto answer = [&] {
+        try {
+          return ask();
+        } catch (const Error&) {  // again, with the same id
+          return ask();
+        }
+      }();
+      return answer.has_order() && done(number, static_cast<std::uint64_t>(answer.order->id));
+    });
+  }
+
   /// A call that leaves no hold has succeeded.
-  bool done(std::uint64_t number) {
-    locks_.journal.enter(number, names_, 0, stamp());
+  bool done(std::uint64_t number, std::uint64_t token = 0) {
+    locks_.journal.enter(number, names_, token, stamp());
     return true;
   }
 
@@ -277,6 +328,17 @@ std::unique_ptr<Store> open_patiently(const std::string& url) {
   return nullptr;
 }
 
+std::optional<Sale> load_patiently(Store& store) {
+  while (!asked_to_end) {
+    try {
+      if (auto sale = Sale::load(store, "sale").get()) return sale;
+    } catch (const Error&) {  // as below
+    }
+    std::this_thread::sleep_for(50ms);  // it is lost, and is being recovered
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int work(const WorkerOptions& options) {
@@ -284,13 +346,15 @@ int work(const WorkerOptions& options) {
   const auto store = open_patiently(options.url);
   std::vector<std::unique_ptr<Store>> nodes;
   for (const auto& url : options.nodes) nodes.push_back(open_patiently(url));
-  if (asked_to_end) return 0;
-  Locks locks{*store, nodes, options};
+  auto sale = store ? load_patiently(*store) : std::nullopt;
+  if (asked_to_end || !sale) return 0;
+  Locks locks{*store, nodes, std::move(*sale), options};
   std::vector<std::jthread> threads;
   for (int i = 0; i < options.threads; ++i)
     threads.emplace_back([&, seed = options.seed * 100 + static_cast<std::uint64_t>(i)] {
       Visitor{locks, seed}.run();
     });
+  threads.emplace_back([&] { Visitor{locks, options.seed * 100 + 99}.run_counter(); });
   return 0;
 }
 

@@ -9,18 +9,6 @@
 namespace sluice {
 namespace {
 
-template <class L>
-concept TimedLockable = requires(L lock, std::chrono::microseconds wait,
-                                 std::chrono::system_clock::time_point wall, SteadyTime steady) {
-  lock.lock();
-  lock.unlock();
-  { lock.try_lock() } -> std::same_as<bool>;
-  { lock.try_lock_for(wait) } -> std::same_as<bool>;
-  { lock.try_lock_until(wall) } -> std::same_as<bool>;
-  { lock.try_lock_until(steady) } -> std::same_as<bool>;
-};
-static_assert(TimedLockable<FairMutex>);
-
 class FairOwner : public VirtualFair {
  protected:
   FairMutex mutex_{line_, "stock"};

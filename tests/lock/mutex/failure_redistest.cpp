@@ -5,6 +5,8 @@
 #include <future>
 
 #include "lock/server_lock.hpp"
+#include "support/comes_true.hpp"
+#include "support/server_pair.hpp"
 
 namespace sluice {
 namespace {
@@ -52,6 +54,24 @@ TEST_F(LockFailure, W03_HolderIsToldWhenTheServerComesBackEmpty) {
   EXPECT_TRUE(held.lost().stop_requested());
   EXPECT_EQ(held.release().get().kind, Kind::not_held);
   EXPECT_TRUE(mutex.try_acquire().get());
+}
+
+/// What a renewal at the new server cannot know: docs/decisions/0025.
+TEST(ALockThatWasForcedFree, IsItsFirstHoldersAgainWhereTheFailoverHasLostThat) {
+  test::ServerPair servers;
+  const auto here = open(servers.url());
+  const auto there = open(servers.url());
+  Mutex first{*here, "stock", {.lease = 120s}};
+  Mutex second{*there, "stock", {.lease = 120s}};
+  auto held = first.acquire().get();
+  servers.wait_for_copy_of("stock");
+  servers.cut_off();
+  EXPECT_TRUE(second.force_release().get());
+  auto lost = second.acquire().get();
+  servers.replace_primary();
+  EXPECT_TRUE(test::comes_true([&] { return !lost.valid(); })) << "its renewal finds another's";
+  EXPECT_TRUE(held.valid());
+  EXPECT_EQ(held.release().get().kind, ReleaseOutcome::Kind::released);
 }
 
 TEST_F(LockFailure, HolderSurvivesARestartThatKeepsData) {

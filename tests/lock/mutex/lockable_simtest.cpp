@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "lock/virtual_lock.hpp"
+#include "sluice/fair_mutex.hpp"
 #include "support/sanitized.hpp"
 
 namespace sluice {
@@ -27,7 +28,7 @@ concept TimedLockable = Lockable<L> &&
   { lock.try_lock_until(wall) } -> std::same_as<bool>;
   { lock.try_lock_until(steady) } -> std::same_as<bool>;
 };
-static_assert(TimedLockable<Mutex>);
+static_assert(TimedLockable<Mutex> && TimedLockable<FairMutex>);
 static_assert(!std::is_copy_constructible_v<Held> && std::is_nothrow_move_constructible_v<Held>);
 static_assert(!std::is_copy_constructible_v<Owner> && std::is_nothrow_move_constructible_v<Owner>);
 
