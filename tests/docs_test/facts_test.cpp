@@ -152,7 +152,11 @@ TEST(DocsFacts, SettingsOfUrlsAreThoseThatOpenKnows) {
   EXPECT_EQ(with_tls, settings_of("rediss://127.0.0.1:1"));
   auto with_sentinels = settings_in_page("redis");
   with_sentinels.merge(settings_in_page("redis+sentinel"));
+  with_sentinels.merge(settings_in_page("replicas"));
   EXPECT_EQ(with_sentinels, settings_of("redis+sentinel://127.0.0.1:1/m"));
+  auto with_replicas = settings_in_page("redis");
+  with_replicas.merge(settings_in_page("replicas"));
+  EXPECT_EQ(with_replicas, settings_of("redis+cluster://127.0.0.1:1"));
 }
 
 // --- commands ---
