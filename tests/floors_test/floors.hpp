@@ -116,7 +116,7 @@ struct Library {
 
 inline constexpr std::array libraries{
     Library{"fmt/", "*"},
-    Library{"openssl/", "base/sha1 net/ proxy/hash/ proxy/memcached/"},
+    Library{"openssl/", "base/base64 base/sha1 base/sha256 net/ proxy/hash/"},
     Library{"boost/asio", "examples/asio_threads"},
     Library{"boost/beast", "server/"},
     Library{"lua", "engine/"},

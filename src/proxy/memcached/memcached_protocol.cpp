@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -7,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/base64.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/memcached/commands.hpp"
 #include "proxy/memcached/readers.hpp"
@@ -16,22 +16,6 @@ namespace sluice::proxy {
 namespace {
 
 using enum MemcachedKind;
-
-/// A meta command may send its key in base64 (flag b); the ring goes by the bytes behind it. RFC
-/// 4648 with its padding, as memcached reads it. False: `text` is not what these bytes encode to.
-bool decode_base64(std::string_view text, std::string& bytes) {
-  if (text.empty() || text.size() % 4 != 0) return false;
-  const auto* const digits = reinterpret_cast<const unsigned char*>(text.data());
-  bytes.resize(text.size() / 4 * 3);
-  auto* const decoded = reinterpret_cast<unsigned char*>(bytes.data());
-  const auto size = static_cast<int>(text.size());
-  if (::EVP_DecodeBlock(decoded, digits, size) < 0) return false;
-  bytes.resize(bytes.size() - (text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0));
-  std::string again(text.size() + 1, '\0');  // OpenSSL takes more than RFC 4648 allows
-  ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(again.data()), decoded,
-                    static_cast<int>(bytes.size()));
-  return again.starts_with(text);
-}
 
 bool has_flag(Words flags, char flag) noexcept {
   return std::ranges::any_of(flags,
@@ -173,8 +157,10 @@ Plan MemcachedProtocol::serve_meta(const Command& command, Plan plan, Words word
   plan.keys = first_argument;
   plan.read_only = command.kind == meta_debug;
   if (has_flag(flags, 'b')) {
-    if (!decode_base64(line[1], routing_key_))
-      return refuse(plan, "CLIENT_ERROR error decoding key\r\n");
+    // The ring goes by the bytes behind it. RFC 4648 with its padding, as memcached reads it.
+    const auto key = from_base64(line[1]);
+    if (!key || key->empty()) return refuse(plan, "CLIENT_ERROR error decoding key\r\n");
+    routing_key_ = *key;
     plan.routing_key = routing_key_;
   }
   if (has_flag(flags, 'q')) {
