@@ -17,7 +17,7 @@ add_library(sluice_lua INTERFACE)
 target_link_libraries(sluice_lua INTERFACE PkgConfig::lua51cpp)
 
 if(SLUICE_SALE)
-  find_library(SLUICE_SOCI_CORE soci_core REQUIRED)        # sale/order_store*
+  find_library(SLUICE_SOCI_CORE soci_core REQUIRED)        # sale/sql
   find_library(SLUICE_SOCI_SQLITE3 soci_sqlite3 REQUIRED)
   find_package(SQLite3 REQUIRED)
   add_library(sluice_soci INTERFACE)

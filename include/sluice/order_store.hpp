@@ -181,6 +181,8 @@ class OrderStore {
   /// maybe, some before it; a pending one is refused. Throws Error{database} where more are sold.
   virtual void note_stock_change(const std::string& sale, std::int64_t seq, std::int64_t stock) = 0;
 
+  /// The time by the database's clock, which is the same for all who use it: deadlines go by it.
+  virtual WallTime wall() = 0;
   /// Which database this is, wherever it lies and whatever opens it: a random word that it got when
   /// it was made. A copy has the same.
   virtual std::string identity() = 0;

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "engine/embedded_store.hpp"
-#include "sale/order_store_sql.hpp"
+#include "sale/sql/soci.hpp"
 #include "sale/watched_orders.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "sale/order_store_sql.hpp"
+#include "sale/sql/soci.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice {
@@ -263,6 +263,19 @@ TEST_F(OrderStoreTest, TakesOverADatabaseOfAnOlderVersion) {
   EXPECT_TRUE(open_order_store("sqlite:" + file)->end_order("s", 5, OrderState::cancelled, "").now);
 }
 
+TEST_F(OrderStoreTest, LeavesADatabaseOfANewerVersionAlone) {
+  orders_.reset();
+  soci::session{soci::sqlite3, "db=" + (folder_ / "orders.db").string()}
+      << "INSERT INTO sale_schema (version) VALUES (1000)";
+  try {
+    open_order_store(url_);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::config_mismatch);
+    EXPECT_NE(error.message().find("version 1000, made by a newer Sluice"), std::string::npos);
+  }
+}
+
 TEST_F(OrderStoreTest, ARequestHasOneOrder) {
   insert({order(1, "ann")});
   auto again = order(2, "ann", 2);
@@ -286,6 +299,7 @@ TEST_F(OrderStoreTest, NamesTwoOrdersOfARequestInAnOldFile) {
   const auto change = [&](const std::string& statement) {
     soci::session{soci::sqlite3, "db=" + file} << statement;
   };
+  change("DROP TABLE sale_schema");
   change("DROP INDEX sale_orders_requests");
   change("UPDATE sale_orders SET request = 'r'");
   for (const auto* const left : {"2 request(s)", "1 request(s)"}) {

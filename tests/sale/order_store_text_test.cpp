@@ -1,9 +1,10 @@
+#include "sale/order_store_text.hpp"
+
 #include <gtest/gtest.h>
 
 #include <random>
 #include <set>
 
-#include "sale/order_store_sql.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::sale {

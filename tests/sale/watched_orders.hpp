@@ -130,6 +130,10 @@ class WatchedOrders : public OrderStore {
     before("note_stock_change");
     return orders_.note_stock_change(sale, seq, stock);
   }
+  WallTime wall() override {
+    before("wall");
+    return orders_.wall();
+  }
   std::string identity() override {
     before("identity");
     return orders_.identity();

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "sale/order_store_sql.hpp"
 #include "sale/shop.hpp"
+#include "sale/sql/soci.hpp"
 #include "sluice/when_all.hpp"
 
 namespace sluice::test {

@@ -8,7 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "sale/order_store_sql.hpp"
+#include "sale/sql/columns.hpp"
+#include "sale/sql/dialect.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -74,34 +75,19 @@ void connect(soci::session& session, const std::string& path) {
   session.open(soci::sqlite3, fmt::format("db=\"{}\"", path));
 }
 
-// BIGINT, not INTEGER: SOCI goes by the declared type, and reads an INTEGER as 32 bits.
-std::vector<std::string_view> schema() {
-  return {
-      "CREATE TABLE IF NOT EXISTS sale_stock ("
-      "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, initial BIGINT NOT NULL,"
-      " remaining BIGINT NOT NULL CHECK (remaining >= 0))",
-      "CREATE TABLE IF NOT EXISTS sale_orders ("
-      "sale BIGINT NOT NULL REFERENCES sale_stock (id), id BIGINT NOT NULL, number TEXT "
-      "NOT NULL,"
-      " buyer TEXT NOT NULL, n BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
-      " issued_us BIGINT NOT NULL, request TEXT NOT NULL,"
-      " PRIMARY KEY (sale, id), UNIQUE (sale, number), UNIQUE (sale, buyer, n)) WITHOUT "
-      "ROWID",
-      "CREATE TABLE IF NOT EXISTS sale_returns ("
-      "sale BIGINT NOT NULL REFERENCES sale_stock (id), order_id BIGINT NOT NULL,"
-      " seq BIGINT NOT NULL, units BIGINT NOT NULL CHECK (units > 0),"
-      " done BIGINT NOT NULL, PRIMARY KEY (sale, order_id, seq)) WITHOUT ROWID",
-      "CREATE INDEX IF NOT EXISTS sale_returns_pending ON sale_returns (sale, order_id)"
-      " WHERE done = 0",
-      "CREATE TABLE IF NOT EXISTS sale_changes ("
-      "sale BIGINT NOT NULL REFERENCES sale_stock (id), seq BIGINT NOT NULL,"
-      " delta BIGINT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (sale, seq)) WITHOUT "
-      "ROWID",
-      "CREATE TABLE IF NOT EXISTS sale_definitions ("
-      "sale BIGINT NOT NULL REFERENCES sale_stock (id), field TEXT NOT NULL,"
-      " value TEXT NOT NULL, PRIMARY KEY (sale, field)) WITHOUT ROWID",
-      "CREATE TABLE IF NOT EXISTS sale_database ("
-      "id BIGINT NOT NULL PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID"};
+void lock_schema(soci::session& sql) { sql << "BEGIN IMMEDIATE"; }
+void unlock_schema(soci::session& sql) { sql << "COMMIT"; }
+
+long long insert_orders(soci::session& sql, const Columns& rows) {
+  soci::statement insert =
+      (sql.prepare << fmt::format(
+           "INSERT INTO sale_orders (sale, {}) VALUES (:s, :i, :o, :b, :n, :u, :t, :r)",
+           order_columns),
+       soci::use(rows.sale), soci::use(rows.id), soci::use(rows.number), soci::use(rows.buyer),
+       soci::use(rows.n), soci::use(rows.units), soci::use(rows.issued_us),
+       soci::use(rows.request));
+  insert.execute(true);
+  return insert.get_affected_rows();
 }
 
 }  // namespace
@@ -123,19 +109,24 @@ SqlDialect sqlite_dialect(const std::string& path) {
                      // Buyers come in random order, so that a batch touches pages all over their
                      // index: keep them in memory (64 MiB at most) and write each back seldom.
                      "PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16000"},
-      .schema = schema(),
-      .columns = {{"sale_stock", "epoch", "BIGINT NOT NULL DEFAULT 0"},
-                  {"sale_stock", "changed", "BIGINT NOT NULL DEFAULT 0"},
-                  {"sale_orders", "state", "TEXT NOT NULL DEFAULT 'awaiting'"},
-                  {"sale_orders", "reason", "TEXT NOT NULL DEFAULT ''"},
-                  {"sale_orders", "version", "BIGINT NOT NULL DEFAULT 0"}},
-      .request_index =
-          "CREATE UNIQUE INDEX IF NOT EXISTS sale_orders_requests ON sale_orders "
-          "(sale, buyer, request)",
-      .begin = "BEGIN IMMEDIATE",
-      .begin_reading = "BEGIN",
-      .insert_prefix = "INSERT INTO",
-      .insert_suffix = "ON CONFLICT DO NOTHING",
+      .words = {.id = "INTEGER PRIMARY KEY",
+                .key = "TEXT",
+                .word = "TEXT",
+                .text = "TEXT",
+                .nothing = "''",
+                .table = "",
+                .rowless = " WITHOUT ROWID"},
+      .find_column = "SELECT COUNT(*) FROM pragma_table_info(:t) WHERE name = :c",
+      .find_index =
+          "SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = :t AND name = :i",
+      .lock_schema = lock_schema,
+      .unlock_schema = unlock_schema,
+      .begin = {"BEGIN IMMEDIATE"},
+      .begin_reading = {"BEGIN"},
+      .lock_row = "",
+      .unless_there = "ON CONFLICT DO NOTHING",
+      .now_us = "CAST((julianday('now') - 2440587.5) * 86400000000 AS BIGINT)",
+      .insert_orders = insert_orders,
       .classify = classify,
       .check_presence =
           [path, opened] {

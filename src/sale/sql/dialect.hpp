@@ -1,0 +1,76 @@
+/// What differs from one database to another, in one table. All other files of this folder are
+/// written once for all databases.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sale/sql/soci.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice::sale {
+
+struct Columns;
+
+/// What became of a statement that failed.
+struct SqlFailure {
+  Errc code = Errc::database;
+  bool busy = false;     ///< another process has it at this moment, and will let it go
+  bool refused = false;  ///< a constraint or trigger refused this row; the database itself is well
+  bool again = false;  ///< a deadlock or the like ended the transaction: run it once more from its
+                       ///< beginning
+  bool lost = false;   ///< the session has ended, or was never there
+  std::string cause = {};  ///< what the system said, where the message does not
+};
+
+/// What {id}, {key} and so on are in a schema that is written once (migrations.cpp).
+struct SqlWords {
+  std::string_view id;       ///< the type of a key that numbers its rows by itself
+  std::string_view key;      ///< of text that is compared byte by byte, up to 384 bytes
+  std::string_view word;     ///< the same, up to 32
+  std::string_view text;     ///< of long text
+  std::string_view nothing;  ///< the empty text as the default of a {text}
+  std::string_view table;    ///< behind the bracket of CREATE TABLE
+  std::string_view rowless;  ///< the same for one whose rows lie in the order of its primary key
+};
+
+struct SqlDialect {
+  std::string description;  ///< "sqlite:/var/lib/shop/orders.db"; without a password
+  std::function<void(soci::session&)> connect;
+  std::vector<std::string_view> on_connect;
+  std::size_t most_sessions = 1;  ///< at the same time, for all threads together
+
+  SqlWords words;
+  bool partial_indexes = true;   ///< CREATE INDEX … WHERE
+  std::string_view find_column;  ///< how many columns have the name :c in the table :t
+  std::string_view find_index;   ///< how many indexes have the name :i on the table :t
+  /// Until unlock_schema() no other process changes the schema. What was not unlocked ends with the
+  /// session, and is undone where the database can do that.
+  void (*lock_schema)(soci::session&);
+  void (*unlock_schema)(soci::session&);
+
+  std::vector<std::string_view> begin;          ///< a transaction that will write
+  std::vector<std::string_view> begin_reading;  ///< one that sees one instant, and holds up no
+                                                ///< writer
+  std::string_view
+      lock_row;  ///< behind a SELECT: the row stays as it is until the transaction ends
+  std::string_view unless_there;  ///< behind an INSERT: a repeat is no error; {} is a column
+  std::string_view now_us;        ///< the database's clock, in microseconds since 1970
+  /// Inserts them all, or throws. Returns how many rows it has inserted.
+  long long (*insert_orders)(soci::session&, const Columns&);
+
+  SqlFailure (*classify)(const soci::soci_error&, soci::session&);
+  /// Throws Error when what was committed so far is not where it should be any more: a deleted file
+  /// takes writes without complaint.
+  std::function<void()> check_presence = {};
+  /// Throws Error when a connection made again would begin an empty database.
+  std::function<void()> check_before_reconnect = {};
+  /// What libraries put into their messages that nobody should read.
+  std::string secret = {};
+};
+
+SqlDialect sqlite_dialect(const std::string& path);
+
+}  // namespace sluice::sale

@@ -1,0 +1,132 @@
+#include "sale/sql/order_store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "sale/order_store_text.hpp"
+
+namespace sluice::sale {
+
+void SqlOrderStore::add_sale(const std::string& sale, std::int64_t stock) {
+  const auto name = to_column(sale);
+  const long long units = stock;
+  sessions_.in_transaction([&](Connection& at) {
+    at.sql << "INSERT INTO sale_stock (name, initial, remaining) VALUES (:n, :i, :r) " +
+                  unless_there("name"),
+        soci::use(name), soci::use(units), soci::use(units);
+    return true;
+  });
+  const auto there = this->stock(sale);
+  if (there && there->initial != stock)
+    throw Error{Errc::config_mismatch,
+                fmt::format("{}: sale '{}' began with {} units, not with {}; use the same stock, "
+                            "another name or another database",
+                            dialect().description, sale, there->initial, stock)};
+}
+
+std::optional<DatabaseStock> SqlOrderStore::stock(const std::string& sale) {
+  return sessions_.guarded([&](Connection& at) -> std::optional<DatabaseStock> {
+    const auto id = find_id(at, sale);
+    if (!id) return std::nullopt;
+    return stock_of(at, *id);
+  });
+}
+
+DatabaseStock SqlOrderStore::stock_of(Connection& at, long long sale) {
+  long long initial = 0;
+  long long remaining = 0;
+  long long changed = 0;
+  at.sql << "SELECT initial, remaining, changed FROM sale_stock WHERE id = :s", soci::use(sale),
+      soci::into(initial), soci::into(remaining), soci::into(changed);
+  return {.initial = initial, .left = remaining, .changed = changed};
+}
+
+long long SqlOrderStore::id_of(Connection& at, const std::string& sale) const {
+  if (const auto id = find_id(at, sale)) return *id;
+  throw Error{Errc::database,
+              fmt::format("{}: sale '{}' is not in the database yet; its worker enters it",
+                          dialect().description, sale)};
+}
+
+/// That of a sale whose row nobody else changes until the transaction ends.
+long long SqlOrderStore::locked_id(Connection& at, const std::string& sale) const {
+  const long long id = id_of(at, sale);
+  long long locked = 0;
+  at.sql << fmt::format("SELECT id FROM sale_stock WHERE id = :s {}", dialect().lock_row),
+      soci::use(id), soci::into(locked);
+  if (at.sql.got_data()) return id;
+  at.sale_ids.erase(sale);  // somebody has deleted it
+  return id_of(at, sale);
+}
+
+/// For questions of which a sale that is not there has no answers: none has this id then.
+long long SqlOrderStore::id_or_none(Connection& at, const std::string& sale) {
+  return find_id(at, sale).value_or(-1);
+}
+
+std::optional<long long> SqlOrderStore::find_id(Connection& at, const std::string& sale) {
+  if (const auto known = at.sale_ids.find(sale); known != at.sale_ids.end()) return known->second;
+  long long id = 0;
+  const auto name = to_column(sale);
+  at.sql << "SELECT id FROM sale_stock WHERE name = :name", soci::use(name), soci::into(id);
+  if (!at.sql.got_data()) return std::nullopt;
+  at.sale_ids.emplace(sale, id);
+  return id;
+}
+
+std::int64_t SqlOrderStore::epoch_of(Connection& at, long long sale) {
+  long long epoch = 0;
+  at.sql << "SELECT epoch FROM sale_stock WHERE id = :s", soci::use(sale), soci::into(epoch);
+  return epoch;
+}
+
+std::int64_t SqlOrderStore::epoch(const std::string& sale) {
+  return sessions_.guarded([&](Connection& at) { return epoch_of(at, id_or_none(at, sale)); });
+}
+
+std::int64_t SqlOrderStore::begin_epoch(const std::string& sale, std::int64_t above) {
+  std::int64_t epoch = 0;
+  sessions_.in_transaction([&](Connection& at) {
+    const auto id = locked_id(at, sale);
+    epoch = std::max(epoch_of(at, id), above) + 1;
+    const long long next = epoch;
+    at.sql << "UPDATE sale_stock SET epoch = :e WHERE id = :s", soci::use(next), soci::use(id);
+    return true;
+  });
+  return epoch;
+}
+
+std::string SqlOrderStore::identity() {
+  const std::lock_guard lock{identity_mutex_};
+  if (!identity_.empty()) return identity_;
+  std::string found;
+  const auto find = [&](Connection& at) {
+    at.sql << "SELECT identity FROM sale_database WHERE id = 1", soci::into(found);
+    return at.sql.got_data();
+  };
+  if (!sessions_.guarded(find)) {
+    const auto word = random_hex_128();
+    sessions_.in_transaction([&](Connection& at) {
+      at.sql << "INSERT INTO sale_database (id, identity) VALUES (1, :w) " + unless_there("id"),
+          soci::use(word);
+      return find(at);
+    });
+  }
+  return identity_ = found;
+}
+
+WallTime SqlOrderStore::wall() {
+  return sessions_.guarded([&](Connection& at) {
+    long long micros = 0;
+    at.sql << fmt::format("SELECT {}", dialect().now_us), soci::into(micros);
+    return WallTime{std::chrono::microseconds{micros}};
+  });
+}
+
+std::string SqlOrderStore::unless_there(std::string_view column) const {
+  return fmt::format(fmt::runtime(dialect().unless_there), column);
+}
+
+}  // namespace sluice::sale

@@ -1,0 +1,145 @@
+/// The sessions that a store has with its database, and what runs in them: a transaction, a
+/// snapshot, or single statements. A session that failed is thrown away whole: that ends its
+/// transaction and leaves no statement half done.
+///
+/// Threads: any; each call has a session for itself, and waits while all are taken.
+#pragma once
+
+#include <cerrno>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sale/sql/dialect.hpp"
+
+namespace sluice::sale {
+
+/// An open session. Nothing is prepared in it: SOCI sends the first values of a prepared statement
+/// with use(vector) again and again to PostgreSQL and MySQL (SOCI #910).
+struct Connection {
+  soci::session sql;
+  bool is_new = true;       ///< it has done nothing yet
+  bool committing = false;  ///< a COMMIT is under way
+  std::map<std::string, long long, std::less<>> sale_ids;
+};
+
+class SqlSessions {
+ public:
+  /// Makes the schema, or brings it up to date.
+  explicit SqlSessions(SqlDialect dialect);
+
+  const SqlDialect& dialect() const noexcept { return dialect_; }
+
+  /// Runs `work(Connection&)`, and runs it once more where the database has undone it: `work` sets
+  /// what it returns, and adds to nothing outside itself.
+  template <class Do>
+  auto guarded(Do&& work);
+  /// Runs `work` in a transaction; commits when it returns true, else rolls back.
+  template <class Do>
+  bool in_transaction(Do&& work) {
+    return begun(dialect_.begin, std::forward<Do>(work));
+  }
+  /// The same for one that only reads.
+  template <class Do>
+  void in_snapshot(Do&& read) {
+    begun(dialect_.begin_reading, [&](Connection& at) {
+      read(at);
+      return false;
+    });
+  }
+
+ private:
+  /// A session of the pool. It goes back unless it is dropped.
+  class Lease {
+   public:
+    Lease(SqlSessions& pool, std::unique_ptr<Connection> connection)
+        : pool_(pool), connection_(std::move(connection)) {}
+    ~Lease() { pool_.give_back(std::move(connection_)); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+
+    Connection& operator*() const noexcept { return *connection_; }
+    Connection* operator->() const noexcept { return connection_.get(); }
+    void drop() noexcept { connection_.reset(); }
+
+   private:
+    SqlSessions& pool_;
+    std::unique_ptr<Connection> connection_;
+  };
+
+  /// How often a call was undone by the database, and what to do about it.
+  class Patience {
+   public:
+    explicit Patience(SqlSessions& pool) : pool_(pool) {}
+    /// Throws what the caller is to hear, or returns when `work` may run again.
+    void after(const soci::soci_error& failure, Lease& lease);
+
+   private:
+    SqlSessions& pool_;
+    int repeats_ = 0;
+  };
+
+  template <class Do>
+  bool begun(const std::vector<std::string_view>& begin, Do&& work);
+
+  std::unique_ptr<Connection> take();
+  void give_back(std::unique_ptr<Connection> connection) noexcept;
+  std::unique_ptr<Connection> connect();
+  void drop_idle() noexcept;
+  Error error_of(const std::string& message, const SqlFailure& why, Effect effect) const;
+
+  const SqlDialect dialect_;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  std::vector<std::unique_ptr<Connection>> idle_;
+  std::size_t taken_ = 0;
+  bool was_open_ = false;
+};
+
+template <class Do>
+auto SqlSessions::guarded(Do&& work) {
+  Patience patience{*this};
+  for (;;) {
+    Lease lease{*this, take()};
+    errno = 0;  // for classify()
+    try {
+      if constexpr (std::is_void_v<decltype(work(*lease))>) {
+        work(*lease);
+        lease->is_new = false;
+        return;
+      } else {
+        auto result = work(*lease);
+        lease->is_new = false;
+        return result;
+      }
+    } catch (const soci::soci_error& failure) {
+      patience.after(failure, lease);
+    } catch (...) {
+      lease.drop();
+      throw;
+    }
+  }
+}
+
+template <class Do>
+bool SqlSessions::begun(const std::vector<std::string_view>& begin, Do&& work) {
+  return guarded([&](Connection& at) {
+    if (dialect_.check_presence) dialect_.check_presence();
+    for (const auto statement : begin) at.sql << std::string{statement};
+    if (!work(at)) {
+      at.sql.rollback();
+      return false;
+    }
+    at.committing = true;
+    at.sql.commit();
+    at.committing = false;
+    if (dialect_.check_presence) dialect_.check_presence();
+    return true;
+  });
+}
+
+}  // namespace sluice::sale
