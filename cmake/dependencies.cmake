@@ -23,4 +23,14 @@ if(SLUICE_SALE)
   add_library(sluice_soci INTERFACE)
   target_include_directories(sluice_soci SYSTEM INTERFACE /usr/include/soci)
   target_link_libraries(sluice_soci INTERFACE ${SLUICE_SOCI_SQLITE3} ${SLUICE_SOCI_CORE} SQLite::SQLite3)
+
+  # sale/sql/postgresql.cpp, sale/sql/mariadb.cpp: SOCI's backends by name of their factories, so that nothing is looked for when
+  # the program runs.
+  find_library(SLUICE_SOCI_POSTGRESQL soci_postgresql REQUIRED)
+  find_library(SLUICE_SOCI_MYSQL soci_mysql REQUIRED)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq)
+  pkg_check_modules(libmariadb REQUIRED IMPORTED_TARGET libmariadb)
+  add_library(sluice_database_clients INTERFACE)
+  target_link_libraries(sluice_database_clients INTERFACE ${SLUICE_SOCI_POSTGRESQL} ${SLUICE_SOCI_MYSQL} PkgConfig::libpq PkgConfig::libmariadb)
 endif()

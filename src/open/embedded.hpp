@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "open/url.hpp"
+#include "base/url.hpp"
 #include "sluice/open.hpp"
 
 namespace sluice {

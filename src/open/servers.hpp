@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "open/url.hpp"
+#include "base/url.hpp"
 #include "redis/sentinel_store.hpp"
 #include "sluice/open.hpp"
 #include "topology/endpoint.hpp"

@@ -1,7 +1,7 @@
 /// What a URL and a program say of a server, as the options of its client.
 #pragma once
 
-#include "open/url.hpp"
+#include "base/url.hpp"
 #include "redis/cluster_store.hpp"
 #include "redis/redis_store.hpp"
 #include "redis/sentinel_store.hpp"

@@ -1,4 +1,4 @@
-#include "open/url.hpp"
+#include "base/url.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,26 +1,15 @@
-#include "sluice/order_store.hpp"
-
 #include <gtest/gtest.h>
 #include <sqlite3/soci-sqlite3.h>
 #include <sys/resource.h>
 
 #include <csignal>
 
+#include "sale/order_store_suite.hpp"
 #include "sale/sql/soci.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice {
 namespace {
-
-SaleOrder order(std::int64_t id, std::string buyer, std::int64_t n = 1, std::int64_t units = 1) {
-  return {.number = "MT20260102" + std::to_string(1000 + id),
-          .id = id,
-          .units = units,
-          .buyer = {std::move(buyer)},
-          .n = n,
-          .issued_at = WallTime{std::chrono::microseconds{1'700'000'000'000'000 + id}},
-          .request = {"r" + std::to_string(id)}};
-}
 
 class OrderStoreTest : public testing::Test {
  protected:
@@ -32,210 +21,6 @@ class OrderStoreTest : public testing::Test {
   std::string url_ = "sqlite:" + (folder_ / "orders.db").string();
   std::unique_ptr<OrderStore> orders_ = open_order_store(url_);
 };
-
-TEST_F(OrderStoreTest, KeepsWhatItWasGiven) {
-  const std::vector<SaleOrder> given{order(1, "ann"), order(2, std::string("b\0b\xff", 4), 1, 3),
-                                     order(3, "100%ü")};
-  EXPECT_EQ(insert(given).inserted, 3U);
-  const auto again = open_order_store(url_);
-  EXPECT_EQ(again->page("s", 0, 10), given);
-  EXPECT_EQ(again->page("s", 1, 1), std::vector<SaleOrder>{given[1]});
-  EXPECT_EQ(again->page("s", 3, 10), std::vector<SaleOrder>{});
-  EXPECT_EQ(again->stock("s")->initial, 10);
-  EXPECT_EQ(again->stock("s")->left, 5);
-  EXPECT_FALSE(again->stock("other"));
-}
-
-TEST_F(OrderStoreTest, TakesARepeatForWhatItIs) {
-  insert({order(1, "ann"), order(2, "bob")});
-  const auto result = insert({order(1, "ann"), order(3, "cid"), order(2, "bob")});
-  EXPECT_EQ(result.inserted, 1U);
-  EXPECT_EQ(result.repeated, 2U);
-  EXPECT_TRUE(result.rejected.empty());
-  EXPECT_EQ(orders_->stock("s")->left, 7);
-}
-
-TEST_F(OrderStoreTest, RejectsWhatBelongsToAnother) {
-  insert({order(1, "ann")});
-  auto same_id = order(1, "bob");
-  auto same_number = order(2, "bob");
-  same_number.number = order(1, "ann").number;
-  const auto result =
-      insert({same_id, same_number, order(3, "ann"), order(4, "bob"), order(5, "ann", 2)});
-  EXPECT_EQ(result.inserted, 2U);
-  ASSERT_EQ(result.rejected.size(), 3U);
-  for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(result.rejected[i].index, i);
-    EXPECT_NE(result.rejected[i].reason.find("another order"), std::string::npos);
-  }
-  EXPECT_EQ(orders_->stock("s")->left, 7);
-}
-
-TEST_F(OrderStoreTest, NeverSellsMoreThanItsStock) {
-  const auto result = insert({order(1, "ann", 1, 6), order(2, "bob", 1, 5), order(3, "cid", 1, 4)});
-  EXPECT_EQ(result.inserted, 2U);
-  ASSERT_EQ(result.rejected.size(), 1U);
-  EXPECT_EQ(result.rejected[0].index, 1U);
-  EXPECT_EQ(result.rejected[0].reason, "the database has 4 units left, the order has 5");
-  EXPECT_EQ(orders_->stock("s")->left, 0);
-  EXPECT_EQ(orders_->page("s", 0, 10).size(), 2U);
-}
-
-TEST_F(OrderStoreTest, CountsBuyersAboveALimit) {
-  insert({order(1, "ann", 1), order(2, "ann", 2), order(3, "bob", 1)});
-  EXPECT_EQ(orders_->buyers_above("s", 1), 1);
-  EXPECT_EQ(orders_->buyers_above("s", 2), 0);
-}
-
-TEST_F(OrderStoreTest, SalesDoNotMix) {
-  orders_->add_sale("t", 5);
-  insert({order(1, "ann")});
-  EXPECT_EQ(orders_->insert("t", std::vector<SaleOrder>{order(1, "ann")}).inserted, 1U);
-  EXPECT_EQ(orders_->stock("t")->left, 4);
-  EXPECT_EQ(orders_->stock("s")->left, 9);
-}
-
-TEST_F(OrderStoreTest, ComparesTheStockOfASale) {
-  orders_->add_sale("s", 10);
-  try {
-    orders_->add_sale("s", 11);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.errc(), Errc::config_mismatch);
-  }
-}
-
-TEST_F(OrderStoreTest, ADatabaseKeepsItsIdentity) {
-  const auto identity = orders_->identity();
-  EXPECT_EQ(identity.size(), 32U);
-  EXPECT_EQ(open_order_store(url_)->identity(), identity);
-  EXPECT_NE(open_order_store("sqlite::memory:")->identity(), identity);
-}
-
-TEST_F(OrderStoreTest, AnEpochIsAboveThoseThatTheStoreKnows) {
-  orders_->add_sale("s", 10);
-  EXPECT_EQ(orders_->begin_epoch("s"), 1);
-  EXPECT_EQ(orders_->begin_epoch("s", 5), 6);
-  EXPECT_EQ(orders_->begin_epoch("s", 5), 7);
-}
-
-TEST_F(OrderStoreTest, AChangeOfTheStockThatItLostIsNoted) {
-  insert({order(1, "ann", 1, 4)});
-  orders_->note_stock_change("s", 3, 20);
-  EXPECT_EQ(orders_->last_stock_change("s"), 3);
-  EXPECT_EQ(orders_->stock("s")->left, 16);
-  orders_->note_stock_change("s", 3, 30);
-  EXPECT_EQ(orders_->stock("s")->left, 16) << "it is known";
-  ASSERT_TRUE(orders_->begin_stock_change("s", 25));
-  orders_->note_stock_change("s", 5, 7);
-  EXPECT_FALSE(orders_->pending_stock_change("s"));
-  EXPECT_EQ(orders_->stock("s")->left, 3);
-  EXPECT_EQ(orders_->totals("s").changes, orders_->stock("s")->changed);
-  EXPECT_THROW(orders_->note_stock_change("s", 6, 3), Error) << "4 are sold";
-  EXPECT_EQ(orders_->last_stock_change("s"), 5);
-}
-
-TEST_F(OrderStoreTest, TellsWhichOrdersItCanNeverTake) {
-  insert({order(1, "ann", 1, 1), order(2, "bob", 1, 1)});
-  auto same = order(1, "ann", 1, 1);
-  same.state = OrderState::cancelled;
-  auto number = order(3, "cid", 1, 1);
-  number.number = same.number;
-  auto request = order(3, "ann", 2, 1);
-  request.request = same.request;
-  const std::vector<SaleOrder> all{
-      same,    order(3, "cid", 1, 1), number, order(2, "cid", 1, 1), order(3, "ann", 1, 1),
-      request, order(3, "ann", 2, 1)};
-  EXPECT_EQ(orders_->are_taken("s", all),
-            (std::vector<bool>{false, false, true, true, true, true, false}));
-}
-
-TEST_F(OrderStoreTest, AnOrderThatEndedBeforeItCameTakesNothingOffTheStock) {
-  insert({order(1, "ann", 1, 9)});
-  const auto late = order(2, "bob", 1, 5);
-  const auto ended = [&](const SaleOrder& one, std::int64_t epoch = 0) {
-    return orders_->insert_ended("s", one, OrderState::cancelled, "no units", epoch);
-  };
-  EXPECT_TRUE(ended(late, 1).stale);
-  EXPECT_EQ(orders_->page("s", 0, 10).size(), 1U);
-  EXPECT_EQ(ended(late).inserted, 1U);
-  EXPECT_EQ(ended(late).repeated, 1U);
-  EXPECT_EQ(ended(order(3, "ann", 1, 1)).rejected.size(), 1U) << "the place of another order";
-  EXPECT_EQ(orders_->stock("s")->left, 1);
-  EXPECT_EQ(orders_->find_number("s", late.number)->state, OrderState::cancelled);
-  EXPECT_EQ(orders_->reasons("s", std::span{&late.id, 1}).front(), "no units");
-  const auto returns = orders_->returns("s", 0, 10, true);
-  ASSERT_EQ(returns.size(), 1U);
-  EXPECT_EQ(returns.front().units, 5);
-  EXPECT_EQ(orders_->totals("s").odd, 0);
-  const auto worker = orders_->insert("s", std::span{&late, 1}, 0);
-  EXPECT_EQ(worker.repeated, 1U) << "a worker that has it takes it for brought in";
-}
-
-TEST_F(OrderStoreTest, AnOrderEndsOnceAndGivesItsUnitsBack) {
-  insert({order(1, "ann", 1, 3), order(2, "bob", 1, 2)});
-  EXPECT_FALSE(orders_->end_order("s", 7, OrderState::cancelled, "").order);
-  const auto ended = orders_->end_order("s", 1, OrderState::cancelled, "because\nof ü");
-  EXPECT_TRUE(ended.now);
-  EXPECT_EQ(ended.order->state, OrderState::cancelled);
-  const auto again = open_order_store(url_)->end_order("s", 1, OrderState::cancelled, "other");
-  EXPECT_FALSE(again.now);
-  EXPECT_EQ(again.order, ended.order);
-  EXPECT_EQ(again.reason, "because\nof ü");
-  const std::int64_t ids[] = {2, 7, 1};
-  EXPECT_EQ(orders_->reasons("s", ids), (std::vector<std::string>{"", "", "because\nof ü"}));
-  EXPECT_EQ(orders_->stock("s")->left, 8);
-  EXPECT_EQ(orders_->page("s", 0, 10).front().state, OrderState::cancelled);
-  EXPECT_EQ(orders_->find_number("s", ended.order->number), ended.order);
-  EXPECT_FALSE(orders_->find_number("s", "MT0"));
-
-  auto returns = orders_->returns("s", 0, 10, true);
-  ASSERT_EQ(returns.size(), 1U);
-  EXPECT_EQ(returns[0].order, ended.order);
-  EXPECT_EQ(returns[0].units, 3);
-  orders_->return_done("s", 1, 1);
-  EXPECT_TRUE(orders_->returns("s", 0, 10, true).empty());
-  ASSERT_EQ(orders_->returns("s", 0, 10, false).size(), 1U);
-  EXPECT_TRUE(orders_->returns("s", 0, 10, false)[0].done);
-
-  // The stream may bring it once more.
-  const auto result = insert({order(1, "ann", 1, 3)});
-  EXPECT_EQ(result.repeated, 1U);
-  EXPECT_EQ(orders_->stock("s")->left, 8);
-}
-
-TEST_F(OrderStoreTest, CountsNoOrderThatEndedAgainstALimit) {
-  insert({order(1, "ann", 1), order(2, "ann", 2)});
-  EXPECT_EQ(orders_->buyers_above("s", 1), 1);
-  orders_->end_order("s", 1, OrderState::cancelled, "");
-  EXPECT_EQ(orders_->buyers_above("s", 1), 0);
-}
-
-TEST_F(OrderStoreTest, ChangesOfTheStockComeOneAfterAnother) {
-  insert({order(1, "ann", 1, 4)});
-  EXPECT_FALSE(orders_->begin_stock_change("s", 10)) << "it has 10";
-  const auto more = orders_->begin_stock_change("s", 15);
-  EXPECT_EQ(more->delta, 5);
-  EXPECT_TRUE(more->now);
-  EXPECT_EQ(orders_->stock("s")->left, 11) << "at once";
-  const auto other = orders_->begin_stock_change("s", 3);
-  EXPECT_EQ(other->seq, more->seq);
-  EXPECT_FALSE(other->now) << "that of another process, to be ended first";
-  orders_->end_stock_change("s", more->seq, true);
-  orders_->end_stock_change("s", more->seq, true);
-  const auto fewer = orders_->begin_stock_change("s", 4);
-  EXPECT_EQ(fewer->delta, -11);
-  EXPECT_EQ(orders_->stock("s")->left, 11) << "when it ends";
-  orders_->end_stock_change("s", fewer->seq, true);
-  EXPECT_EQ(orders_->stock("s")->left, 0);
-  EXPECT_EQ(orders_->stock("s")->initial, 10);
-  EXPECT_EQ(orders_->stock("s")->changed, -6);
-  const auto refused = orders_->begin_stock_change("s", 1);
-  orders_->end_stock_change("s", refused->seq, false);
-  EXPECT_EQ(orders_->stock("s")->changed, -6);
-  EXPECT_FALSE(orders_->pending_stock_change("s"));
-  orders_->add_sale("s", 10);  // what it was defined with
-}
 
 // Tables as they were before orders had a state.
 TEST_F(OrderStoreTest, TakesOverADatabaseOfAnOlderVersion) {
@@ -274,20 +59,6 @@ TEST_F(OrderStoreTest, LeavesADatabaseOfANewerVersionAlone) {
     EXPECT_EQ(error.errc(), Errc::config_mismatch);
     EXPECT_NE(error.message().find("version 1000, made by a newer Sluice"), std::string::npos);
   }
-}
-
-TEST_F(OrderStoreTest, ARequestHasOneOrder) {
-  insert({order(1, "ann")});
-  auto again = order(2, "ann", 2);
-  again.request = order(1, "ann").request;
-  auto of_another = order(3, "bob");
-  of_another.request = again.request;
-  const auto result = insert({again, of_another});
-  EXPECT_EQ(result.inserted, 1U) << "a request is its buyer's";
-  ASSERT_EQ(result.rejected.size(), 1U);
-  EXPECT_EQ(result.rejected[0].index, 0U);
-  EXPECT_EQ(orders_->stock("s")->left, 8);
-  EXPECT_EQ(orders_->find_request("s", {"ann"}, again.request)->id, 1);
 }
 
 // In a file that was written before the database refused it.

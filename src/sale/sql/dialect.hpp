@@ -71,6 +71,4 @@ struct SqlDialect {
   std::string secret = {};
 };
 
-SqlDialect sqlite_dialect(const std::string& path);
-
 }  // namespace sluice::sale

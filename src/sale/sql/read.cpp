@@ -95,7 +95,8 @@ std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
     for (auto* const column : {&orders, &live, &units}) select.exchange(soci::into(*column));
     select.alloc();
     select.prepare(
-        fmt::format("SELECT buyer, COUNT(*), SUM({0}), SUM(CASE WHEN {0} THEN {2} ELSE 0 END) "
+        fmt::format("SELECT buyer, COUNT(*), SUM(CASE WHEN {0} THEN 1 ELSE 0 END), "
+                    "SUM(CASE WHEN {0} THEN {2} ELSE 0 END) "
                     "FROM sale_orders WHERE sale = :s AND buyer IN ({1}) GROUP BY buyer",
                     stands, parameters, countable_units));
     select.define_and_bind();

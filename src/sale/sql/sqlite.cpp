@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "sale/sql/columns.hpp"
-#include "sale/sql/dialect.hpp"
+#include "sale/sql/schemes.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -92,7 +92,8 @@ long long insert_orders(soci::session& sql, const Columns& rows) {
 
 }  // namespace
 
-SqlDialect sqlite_dialect(const std::string& path) {
+SqlDialect sqlite_dialect(const std::string& url) {
+  const auto path = url.substr(std::string_view{"sqlite:"}.size());
   if (path.empty() || path.find_first_of("\"\0", 0, 2) != std::string::npos)
     throw Error{Errc::bad_argument,
                 "sqlite: needs a path without quotes, as in sqlite:/var/lib/shop/orders.db"};

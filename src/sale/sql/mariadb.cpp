@@ -1,0 +1,197 @@
+/// MariaDB, 10.5 and newer, and MySQL 8, by MariaDB's Connector/C. Keys are VARBINARY: the
+/// collations of text find 'ann' and 'ann ' the same, and MariaDB and MySQL share none that does
+/// not.
+///
+/// An INSERT is plain, never IGNORE, which would cut what is too long and leave out what a foreign
+/// key refuses, both with a warning that nobody reads.
+#include <fmt/format.h>
+#include <mysql/soci-mysql.h>
+
+#include "sale/sql/columns.hpp"
+#include "sale/sql/schemes.hpp"
+#include "sale/sql/server_url.hpp"
+
+namespace sluice::sale {
+namespace {
+
+/// A value of a connection string of SOCI.
+std::string soci_quoted(std::string_view value) {
+  std::string text = "'";
+  for (const char c : value) {
+    if (c == '\'') text += '\'';
+    text += c;
+  }
+  return text + "'";
+}
+
+/// SOCI has no word for the verification of a certificate. Connector/C reads it from a host with
+/// semicolons, as `mariadb_connect()` gives it.
+std::string host_of(const ServerUrl& url) {
+  if (!url.has_tls) return url.host;
+  std::string text = fmt::format("host={};ssl-enforce=1;ssl-verify-server-cert={}", url.host,
+                                 url.is_verified ? 1 : 0);
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (value.find(';') != std::string::npos)
+      throw Error{Errc::bad_argument, "the path of a file of TLS has a ';' in it"};
+    if (!value.empty()) text += fmt::format(";{}={}", name, value);
+  };
+  add("ssl-ca", url.is_verified ? url.tls_ca : "");
+  add("ssl-cert", url.tls_certificate);
+  add("ssl-key", url.tls_key);
+  return text;
+}
+
+std::string mariadb_connection(const ServerUrl& url) {
+  std::string text = "charset=utf8mb4 connect_timeout=10 read_timeout=60 write_timeout=60";
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) text += fmt::format(" {}={}", name, soci_quoted(value));
+  };
+  add("host", host_of(url));
+  if (!url.host.empty()) add("port", std::to_string(url.port));
+  add("unix_socket", url.socket);
+  add("user", url.user);
+  add("password", url.password);
+  add("dbname", url.database);
+  return text;
+}
+
+/// By the numbers of MySQL's manual ("Server Error Message Reference", "Client Error ...") and
+/// MariaDB's ("MariaDB Error Codes").
+SqlFailure mariadb_failure(const soci::soci_error& error, soci::session&) {
+  const auto* const failure = dynamic_cast<const soci::mysql_soci_error*>(&error);
+  switch (failure ? failure->err_num_ : 0) {
+    case 1062:  // a duplicate
+    case 1048:  // NULL
+    case 1264:
+    case 1366:
+    case 1406:
+    case 1690:  // does not fit its column
+    case 1451:
+    case 1452:  // a foreign key
+    case 3819:
+    case 4025:  // CHECK, of MySQL and of MariaDB
+    case 1644:  // SIGNAL of a trigger
+      return {.refused = true};
+    case 1205:  // waited too long for a lock; undoes the statement alone, so the session ends
+    case 1213:  // a deadlock
+    case 1020:  // the row has changed since it was read
+      return {.again = true};
+    case 1290:
+    case 1792:
+    case 1836: return {.code = Errc::read_only};
+    case 1021:
+    case 1026:
+    case 1114:
+    case 1041: return {.code = Errc::out_of_space};
+    case 1034:
+    case 1194:
+    case 1712: return {.code = Errc::corrupt};
+    case 1053:
+    case 1927:
+    case 1152:
+    case 1158:
+    case 1159:
+    case 1160:
+    case 1161:
+    case 4031:
+    case 2002:
+    case 2003:
+    case 2006:
+    case 2013:
+    case 2055: return {.lost = true};
+    default: return {};
+  }
+}
+
+/// As a literal that no character set and no mode of the server reads otherwise.
+void add_bytes(std::string& text, std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  text += ",x'";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  text += '\'';
+}
+
+/// SOCI sends a row at a time, so this writes all rows into the statement; they stay far below
+/// max_allowed_packet, which is 16 MiB unless it was made less.
+long long insert_by_text(soci::session& sql, const Columns& rows) {
+  constexpr std::size_t most_rows = 1000;
+  long long inserted = 0;
+  for (std::size_t first = 0; first < rows.size(); first += most_rows) {
+    auto text = fmt::format("INSERT INTO sale_orders (sale, {}) VALUES ", order_columns);
+    for (auto i = first; i < std::min(rows.size(), first + most_rows); ++i) {
+      text += fmt::format("{}({},{}", i > first ? "," : "", rows.sale[i], rows.id[i]);
+      add_bytes(text, rows.number[i]);
+      add_bytes(text, rows.buyer[i]);
+      text += fmt::format(",{},{},{}", rows.n[i], rows.units[i], rows.issued_us[i]);
+      add_bytes(text, rows.request[i]);
+      text += ')';
+    }
+    soci::statement insert = (sql.prepare << text);
+    insert.execute(true);
+    inserted += insert.get_affected_rows();
+  }
+  return inserted;
+}
+
+constexpr const char* schema_lock = "CONCAT('sluice_sale_', MD5(DATABASE()))";
+
+void lock_mariadb_schema(soci::session& sql) {
+  int locked = 0;
+  sql << fmt::format("SELECT COALESCE(GET_LOCK({}, 60), 0)", schema_lock), soci::into(locked);
+  if (locked != 1)
+    throw Error{Errc::database, "another process is changing the tables of the database"};
+}
+void unlock_mariadb_schema(soci::session& sql) {
+  int unlocked = 0;
+  sql << fmt::format("SELECT RELEASE_LOCK({})", schema_lock), soci::into(unlocked);
+}
+
+}  // namespace
+
+SqlDialect mariadb_dialect(const std::string& text) {
+  const auto url = server_url(text, 3306);
+  return {
+      .description = url.description,
+      .connect = [connection = mariadb_connection(url)](
+                     soci::session& session) { session.open(soci::mysql, connection); },
+      .on_connect = {"SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+                     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+                     // A process that stands still with the sale's row in its hands holds up all
+                     // others. MySQL does not know the second, and reads it as a comment.
+                     "SET SESSION innodb_lock_wait_timeout = 10 "
+                     "/*M!100300 , SESSION idle_transaction_timeout = 30 */",
+                     "SET SESSION autocommit = 1"},
+      .most_sessions = 8,
+      .words = {.id = "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY",
+                .key = "VARBINARY(384)",
+                .word = "VARBINARY(32)",
+                .text = "MEDIUMBLOB",
+                .nothing = "('')",
+                .table = " ENGINE=InnoDB ROW_FORMAT=DYNAMIC",
+                .rowless = " ENGINE=InnoDB ROW_FORMAT=DYNAMIC"},
+      .partial_indexes = false,
+      .find_column =
+          "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = "
+          "DATABASE() AND table_name = :t AND column_name = :c",
+      .find_index =
+          "SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = "
+          "DATABASE() AND table_name = :t AND index_name = :i",
+      .lock_schema = lock_mariadb_schema,
+      .unlock_schema = unlock_mariadb_schema,
+      .begin = {"START TRANSACTION"},
+      .begin_reading = {"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+                        "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"},
+      .lock_row = "FOR UPDATE",
+      .unless_there = "ON DUPLICATE KEY UPDATE {0} = {0}",
+      .now_us = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)",
+      .insert_orders = insert_by_text,
+      .classify = mariadb_failure,
+      .secret = url.password,
+  };
+}
+
+}  // namespace sluice::sale

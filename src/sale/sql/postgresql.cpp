@@ -1,0 +1,144 @@
+/// PostgreSQL, 12 and newer, by libpq. Orders go in by arrays: one statement, and one plan, for any
+/// number of rows.
+#include <fmt/format.h>
+#include <postgresql/soci-postgresql.h>
+
+#include "sale/sql/columns.hpp"
+#include "sale/sql/schemes.hpp"
+#include "sale/sql/server_url.hpp"
+
+namespace sluice::sale {
+namespace {
+
+/// A value of a connection string of libpq.
+std::string quoted(std::string_view value) {
+  std::string text = "'";
+  for (const char c : value) {
+    if (c == '\'' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text + "'";
+}
+
+std::string postgresql_connection(const ServerUrl& url) {
+  // A machine that vanished is noticed within half a minute, also where nothing is asked of it.
+  std::string text =
+      "application_name=sluice client_encoding=UTF8 connect_timeout=10 gssencmode=disable "
+      "keepalives_idle=10 keepalives_interval=5 keepalives_count=3 tcp_user_timeout=30000";
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) text += fmt::format(" {}={}", name, quoted(value));
+  };
+  add("host", url.host.empty() ? url.socket : url.host);
+  add("port", std::to_string(url.port));
+  add("user", url.user);
+  add("password", url.password);
+  add("dbname", url.database);
+  add("sslmode", !url.has_tls ? "disable" : url.is_verified ? "verify-full" : "require");
+  // Without one libpq takes the file of the user who runs the program, and verifies by that.
+  add("sslrootcert", url.has_tls && !url.is_verified ? "/dev/null/none" : url.tls_ca);
+  add("sslcert", url.tls_certificate);
+  add("sslkey", url.tls_key);
+  return text;
+}
+
+/// By the SQLSTATE: five characters, of which the first two are the class (PostgreSQL's manual,
+/// appendix A).
+SqlFailure postgresql_failure(const soci::soci_error& error, soci::session&) {
+  const auto* const failure = dynamic_cast<const soci::postgresql_soci_error*>(&error);
+  const auto state = failure ? failure->sqlstate() : std::string{};
+  const auto begins = [&](std::string_view with) { return state.starts_with(with); };
+  if (state.empty() || state.front() == ' ' || state.front() == '\0' || begins("08") ||
+      begins("57P0") || state == "25P03")
+    return {.lost = true};
+  if (begins("23") || begins("22") || state == "P0001") return {.refused = true};
+  if (begins("40") || state == "55P03") return {.again = true};
+  if (state == "25006") return {.code = Errc::read_only};
+  if (state == "53100") return {.code = Errc::out_of_space};
+  if (begins("XX001") || begins("XX002")) return {.code = Errc::corrupt};
+  return {};
+}
+
+std::string array_of(const std::vector<long long>& values) {
+  return fmt::format("{{{}}}", fmt::join(values, ","));
+}
+
+std::string array_of(const std::vector<std::string>& values) {
+  std::string text = "{";
+  for (const auto& value : values) {
+    text += text.size() > 1 ? ",\"" : "\"";
+    for (const char c : value) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
+    }
+    text += '"';
+  }
+  return text + "}";
+}
+
+long long insert_by_arrays(soci::session& sql, const Columns& rows) {
+  const auto sale = array_of(rows.sale), id = array_of(rows.id), number = array_of(rows.number),
+             buyer = array_of(rows.buyer), n = array_of(rows.n), units = array_of(rows.units),
+             issued = array_of(rows.issued_us), request = array_of(rows.request);
+  soci::statement insert =
+      (sql.prepare << fmt::format(
+           "INSERT INTO sale_orders (sale, {}) SELECT * FROM unnest(CAST(:s AS bigint[]), "
+           "CAST(:i AS bigint[]), CAST(:o AS text[]), CAST(:b AS text[]), CAST(:n AS bigint[]), "
+           "CAST(:u AS bigint[]), CAST(:t AS bigint[]), CAST(:r AS text[]))",
+           order_columns),
+       soci::use(sale), soci::use(id), soci::use(number), soci::use(buyer), soci::use(n),
+       soci::use(units), soci::use(issued), soci::use(request));
+  insert.execute(true);
+  return insert.get_affected_rows();
+}
+
+void lock_postgresql_schema(soci::session& sql) {
+  sql << "BEGIN";
+  sql << "SELECT pg_advisory_xact_lock(8317140253971)";
+}
+void unlock_postgresql_schema(soci::session& sql) { sql << "COMMIT"; }
+
+}  // namespace
+
+SqlDialect postgresql_dialect(const std::string& text) {
+  const auto url = server_url(text, 5432);
+  return {
+      .description = url.description,
+      .connect = [connection = postgresql_connection(url)](
+                     soci::session& session) { session.open(soci::postgresql, connection); },
+      .on_connect =
+          {"SET client_min_messages = error",  // libpq writes others to stderr
+                                               // A process that stands still with the sale's row in
+                                               // its hands holds up all others.
+           "SET idle_in_transaction_session_timeout = '30s'", "SET lock_timeout = '10s'",
+           // What a COMMIT has answered is on disk, whatever was set for this user.
+           "SELECT set_config('synchronous_commit', 'on', false) WHERE "
+           "current_setting('synchronous_commit') = 'off'"},
+      .most_sessions = 8,
+      .words = {.id = "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY",
+                // "C": an index does not depend on how a library of the system sorts.
+                .key = "TEXT COLLATE \"C\"",
+                .word = "TEXT COLLATE \"C\"",
+                .text = "TEXT",
+                .nothing = "''",
+                .table = "",
+                .rowless = ""},
+      .find_column =
+          "SELECT COUNT(*) FROM pg_attribute WHERE attrelid = to_regclass(:t) AND "
+          "attname = :c AND NOT attisdropped",
+      .find_index =
+          "SELECT COUNT(*) FROM pg_index WHERE indrelid = to_regclass(:t) AND "
+          "indexrelid = to_regclass(:i)",
+      .lock_schema = lock_postgresql_schema,
+      .unlock_schema = unlock_postgresql_schema,
+      .begin = {"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"},
+      .begin_reading = {"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
+      .lock_row = "FOR UPDATE",
+      .unless_there = "ON CONFLICT DO NOTHING",
+      .now_us = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)",
+      .insert_orders = insert_by_arrays,
+      .classify = postgresql_failure,
+      .secret = url.password,
+  };
+}
+
+}  // namespace sluice::sale
