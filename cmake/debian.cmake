@@ -23,7 +23,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libsluice-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libsluice${api} (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
-    "libfmt-dev, libssl-dev, liblua5.1-0-dev, libcctz-dev, libhighwayhash-dev, libmurmurhash-dev, libsoci-dev, libsqlite3-dev")  # to link the static libraries
+    "libfmt-dev, libssl-dev, liblua5.1-0-dev, libcctz-dev, libhighwayhash-dev, libmurmurhash-dev, libsoci-dev, libsqlite3-dev, libpq-dev, libmariadb-dev")  # to link the static libraries
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static libraries, CMake and pkg-config files of Sluice")
 
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_NAME sluice)

@@ -9,7 +9,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/sluice DESTINATION ${CMAKE_INSTA
         COMPONENT development FILES_MATCHING PATTERN "*.hpp")
 set(libraries sluice client)
 if(SLUICE_SALE)
-  list(APPEND libraries sale)
+  list(APPEND libraries sale sale_databases)
 endif()
 foreach(name IN LISTS libraries)
   install(TARGETS sluice_${name}_static sluice_${name}_shared EXPORT sluice-${name}-targets
@@ -53,6 +53,8 @@ set(private_libs -lfmt -lssl -lcrypto -lcctz -lhighwayhash -lmurmurhash -pthread
 sluice_pkg_config(sluice "${PROJECT_DESCRIPTION}" PRIVATE -Wl,--gc-sections -llua5.1-c++ ${private_libs})
 sluice_pkg_config(sluice_client "Sluice without the embedded engine" PRIVATE -Wl,--gc-sections ${private_libs})
 if(SLUICE_SALE)
-  sluice_pkg_config(sluice_sale "Flash sales on Sluice, with orders in a database" REQUIRES sluice
+  sluice_pkg_config(sluice_sale "Flash sales on Sluice, with orders in SQLite" REQUIRES sluice
                     PRIVATE -lsoci_sqlite3 -lsoci_core -lsqlite3 -lfmt)
+  sluice_pkg_config(sluice_sale_databases "Flash sales on Sluice, with orders in SQLite, PostgreSQL or MariaDB" REQUIRES sluice
+                    PRIVATE -lsoci_postgresql -lsoci_mysql -lsoci_sqlite3 -lsoci_core -lsqlite3 -lpq -lmariadb -lfmt)
 endif()

@@ -2,7 +2,8 @@
 # their number and their flags stay ours:
 #   sluice::sluice   the primitives and both kinds of Store
 #   sluice::client   the same without the embedded engine, and so without Lua; a program links one of the two
-#   sluice::sale     flash sales, with orders in a database; stands on sluice::sluice
+#   sluice::sale     flash sales, with orders in SQLite; stands on sluice::sluice
+#   sluice::sale_databases  the same with PostgreSQL and MariaDB, too, and so with their clients; a program links one of the two
 
 # sluice_library(NAME FOLDERS folder ... [USES library ...] [LIBS library ...])
 #   USES: libraries of ours; LIBS: what they are made with, and an installed package can find again
@@ -46,5 +47,8 @@ set(client_libraries fmt::fmt OpenSSL::Crypto OpenSSL::SSL Threads::Threads cctz
 sluice_library(sluice FOLDERS ${client_folders} engine engine_small open_embedded LIBS ${client_libraries} PkgConfig::lua51cpp)
 sluice_library(client FOLDERS ${client_folders} open_without_engine LIBS ${client_libraries})
 if(SLUICE_SALE)
-  sluice_library(sale FOLDERS sale sale_orders USES sluice LIBS soci_sqlite3 soci_core SQLite::SQLite3 fmt::fmt)
+  set(sale_libraries soci_sqlite3 soci_core SQLite::SQLite3 fmt::fmt)
+  sluice_library(sale FOLDERS sale sale_sql sale_orders USES sluice LIBS ${sale_libraries})
+  sluice_library(sale_databases FOLDERS sale sale_sql sale_databases USES sluice
+    LIBS soci_postgresql soci_mysql ${sale_libraries} PkgConfig::libpq PkgConfig::libmariadb)
 endif()

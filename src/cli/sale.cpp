@@ -24,7 +24,7 @@ struct SaleArgs {
   std::string buyer;
   std::string request;
   std::int64_t units = 1;
-  std::string orders = "sqlite:orders.db";
+  std::string orders;       ///< empty: $SLUICE_ORDERS, or a file here
   std::string also_orders;  ///< of a command that can do without
   bool new_database = false;
   std::string revive;
@@ -38,6 +38,13 @@ struct SaleArgs {
   bool recovers = false;
   std::size_t named = 100;
 };
+
+/// A password in it would be seen by others in `ps` where it stands on the command line.
+std::unique_ptr<OrderStore> open_orders(const SaleArgs& args) {
+  if (!args.orders.empty()) return open_order_store(args.orders);
+  const char* const set = std::getenv("SLUICE_ORDERS");
+  return open_order_store(set && *set ? set : "sqlite:orders.db");
+}
 
 Sale load_sale(Store& store, const std::string& name) {
   auto sale = Sale::load(store, name).get();
@@ -143,7 +150,7 @@ int buy(const Globals& globals, const SaleArgs& args) {
 int cancel(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
-  const auto orders = open_order_store(args.orders);
+  const auto orders = open_orders(args);
   BuyerId buyer{args.buyer};
   RequestId request{args.request};
   if (args.number.empty() == (buyer.value.empty() || request.value.empty()))
@@ -176,7 +183,7 @@ int cancel(const Globals& globals, const SaleArgs& args) {
 int change_stock(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
-  const auto orders = open_order_store(args.orders);
+  const auto orders = open_orders(args);
   const bool changed = sale.change_stock(*orders, args.stock);
   const SaleStatus now = sale.status().get();
   print(globals.json,
@@ -194,7 +201,7 @@ int archive(const Globals& globals, const SaleArgs& args) {
   const StopOnSignal stop;
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
-  const auto orders = open_order_store(args.orders);
+  const auto orders = open_orders(args);
   const bool now = sale.archive(*orders, {.file = args.file, .step = args.step}, stop.token());
   print(globals.json, Json::object({{"ok", true}, {"archived", now}}),
         fmt::format("sale '{}' {} archived; its orders are in {}", args.definition.name,
@@ -233,7 +240,7 @@ bool is_letter_id(std::string_view id) {
 }
 
 int give_back(const Globals& globals, const SaleArgs& args, Sale& sale) {
-  const auto orders = open_order_store(args.orders);
+  const auto orders = open_orders(args);
   std::optional<EndedOrder> ended;
   if (is_letter_id(args.give_back)) ended = sale.give_back(*orders, args.give_back, args.reason);
   Json json = Json::object({{"ok", ended.has_value()}});
@@ -294,7 +301,7 @@ Json differences_of(const SaleAudit& found) {
 int audit_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   Sale sale = load_sale(*store, args.definition.name);
-  const auto orders = open_order_store(args.orders);
+  const auto orders = open_orders(args);
   const SaleAudit found = audit(*store, sale, *orders, {.named = args.named});
   if (!globals.json) {
     print_checks(found.checks);
@@ -322,7 +329,7 @@ int work(const Globals& globals, const SaleArgs& args) {
   const StopOnSignal stop;
   const auto store = open_store(globals);
   const Sale sale = load_sale(*store, args.definition.name);
-  const auto orders = open_order_store(args.orders);
+  const auto orders = open_orders(args);
   OrderWorker worker{*store, sale, *orders, {.recovers = args.recovers}};
   if (args.until_empty) {
     worker.drain(stop.token());
@@ -363,7 +370,7 @@ Target into_instant(std::optional<WallTime>& instant) {
 
 int recover_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  const auto orders = open_order_store(args.orders);
+  const auto orders = open_orders(args);
   const SaleRecovery done =
       recover(*store, args.definition.name, *orders, {.new_database = args.new_database});
   print(
@@ -477,7 +484,11 @@ Command sale_command(const Globals& globals) {
                         int (*run)(const Globals&, const SaleArgs&)) {
     return command(std::move(name), std::move(summary), {sale_name(true)}, std::move(options), run);
   };
-  const Option orders{"--orders", "URL", "The database of the orders", into(args->orders)};
+  const Option orders{
+      "--orders", "URL",
+      "The database of the orders: sqlite:PATH, or postgresql:// or mariadb://USER@HOST/DATABASE; "
+      "without it $SLUICE_ORDERS, else sqlite:orders.db",
+      into(args->orders)};
   return {
       .name = "sale",
       .summary = "Define, hold and audit flash sales",
