@@ -106,12 +106,12 @@ class MariaDb final : public DatabaseServer {
     start();
     sql("mysql",
         "CREATE USER shop@'127.0.0.1' IDENTIFIED BY 's3cret@:/';"
-        "GRANT ALL ON *.* TO shop@'127.0.0.1'");
+        "GRANT ALL ON `d%`.* TO shop@'127.0.0.1'");
   }
 
   std::string sql(const std::string& database, const std::string& text) const override {
-    const auto [code, output] = run({"mariadb", "--no-defaults", "-u" + user_, "-S", socket(), "-N",
-                                     "-B", "-D", database, "-e", text});
+    const auto [code, output] = run({"mariadb", "--no-defaults", "--skip-ssl", "-u" + user_, "-S",
+                                     socket(), "-N", "-B", "-D", database, "-e", text});
     if (code != 0) throw std::runtime_error{"mariadb: " + output};
     return output;
   }

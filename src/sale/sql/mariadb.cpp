@@ -18,7 +18,7 @@ namespace {
 std::string soci_quoted(std::string_view value) {
   std::string text = "'";
   for (const char c : value) {
-    if (c == '\'') text += '\'';
+    if (c == '\'' || c == '\\') text += '\\';
     text += c;
   }
   return text + "'";

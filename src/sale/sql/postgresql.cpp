@@ -130,7 +130,7 @@ SqlDialect postgresql_dialect(const std::string& text) {
           "indexrelid = to_regclass(:i)",
       .lock_schema = lock_postgresql_schema,
       .unlock_schema = unlock_postgresql_schema,
-      .begin = {"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"},
+      .begin = {"BEGIN ISOLATION LEVEL READ COMMITTED"},
       .begin_reading = {"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
       .lock_row = "FOR UPDATE",
       .unless_there = "ON CONFLICT DO NOTHING",
