@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "base/instant.hpp"
 #include "base/integer.hpp"
 #include "base/random.hpp"

@@ -126,6 +126,8 @@ inline constexpr std::array libraries{
     Library{"murmurhash.h", "bloom/"},
     Library{"xxhash.h", "bloom/"},
     Library{"soci", "sale/sql/ examples/fenced_books"},
+    Library{"postgresql/", "sale/sql/postgresql"},
+    Library{"mysql/", "sale/sql/mariadb"},
     Library{"sqlite3", "sale/sql/ examples/cached_users examples/fenced_books"},
     Library{"nlohmann/", "cli/ server/ proxy/"},
     Library{"yaml-cpp/", "proxy/"},

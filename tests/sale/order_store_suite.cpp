@@ -1,5 +1,6 @@
 #include "sale/order_store_suite.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
 #include <thread>

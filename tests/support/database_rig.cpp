@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -201,6 +200,11 @@ void DatabaseServer::kill() {
   auto family = children_of(pid());
   process_->kill();
   for (const pid_t child : family) ::kill(child, SIGKILL);
+}
+
+void DatabaseServer::signal(int number) {
+  process_->signal(number);
+  for (const pid_t child : children_of(pid())) ::kill(child, number);
 }
 
 void DatabaseServer::start() {

@@ -3,6 +3,7 @@
 /// program starts each once, and every test takes a database of its own.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -39,10 +40,10 @@ class DatabaseServer {
   pid_t pid() const noexcept { return process_->pid(); }
   std::string log() const;
 
-  void kill();   ///< SIGKILL to it and to its children
-  void start();  ///< after kill(); returns when it answers
-  void stop() { process_->stop(); }
-  void cont() { process_->cont(); }
+  void kill();                      ///< SIGKILL to it and to its children
+  void start();                     ///< after kill(); returns when it answers
+  void stop() { signal(SIGSTOP); }  ///< it and its children are there and do not answer
+  void cont() { signal(SIGCONT); }
 
  protected:
   DatabaseServer(std::string scheme, std::string user);
@@ -53,6 +54,7 @@ class DatabaseServer {
   std::pair<int, std::string> run(const std::vector<std::string>& argv) const;
   std::vector<std::string> as_nobody(std::vector<std::string> argv) const;
   void copy_certificate();
+  void signal(int number);
 
   TempDir folder_;
   Certificates certificates_;

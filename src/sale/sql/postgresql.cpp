@@ -91,6 +91,14 @@ long long insert_by_arrays(soci::session& sql, const Columns& rows) {
   return insert.get_affected_rows();
 }
 
+void open_postgresql(soci::session& session, const std::string& connection) {
+  session.open(soci::postgresql, connection);
+  // libpq writes to stderr what a server says unasked, as when it ends.
+  auto* const backend = static_cast<soci::postgresql_session_backend*>(session.get_backend());
+  PQsetNoticeProcessor(
+      backend->conn_, [](void*, const char*) {}, nullptr);
+}
+
 void lock_postgresql_schema(soci::session& sql) {
   sql << "BEGIN";
   sql << "SELECT pg_advisory_xact_lock(8317140253971)";
@@ -104,12 +112,12 @@ SqlDialect postgresql_dialect(const std::string& text) {
   return {
       .description = url.description,
       .connect = [connection = postgresql_connection(url)](
-                     soci::session& session) { session.open(soci::postgresql, connection); },
+                     soci::session& session) { open_postgresql(session, connection); },
       .on_connect =
-          {"SET client_min_messages = error",  // libpq writes others to stderr
-                                               // A process that stands still with the sale's row in
-                                               // its hands holds up all others.
+          {// A process that stands still with the sale's row in
+           // its hands holds up all others.
            "SET idle_in_transaction_session_timeout = '30s'", "SET lock_timeout = '10s'",
+           "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
            // What a COMMIT has answered is on disk, whatever was set for this user.
            "SELECT set_config('synchronous_commit', 'on', false) WHERE "
            "current_setting('synchronous_commit') = 'off'"},
@@ -130,7 +138,7 @@ SqlDialect postgresql_dialect(const std::string& text) {
           "indexrelid = to_regclass(:i)",
       .lock_schema = lock_postgresql_schema,
       .unlock_schema = unlock_postgresql_schema,
-      .begin = {"BEGIN ISOLATION LEVEL READ COMMITTED"},
+      .begin = {"BEGIN"},
       .begin_reading = {"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
       .lock_row = "FOR UPDATE",
       .unless_there = "ON CONFLICT DO NOTHING",

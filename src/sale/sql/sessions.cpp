@@ -16,6 +16,17 @@ constexpr std::chrono::milliseconds shortest_pause{5};
 constexpr std::chrono::milliseconds longest_pause{200};
 constexpr int most_repeats = 12;
 
+/// libpq's messages have several lines.
+std::string in_one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool is_blank = c == '\n' || c == '\t' || c == ' ';
+    if (!is_blank || (!line.empty() && line.back() != ' ')) line += is_blank ? ' ' : c;
+  }
+  if (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
 std::string without(std::string text, const std::string& secret) {
   if (secret.empty()) return text;
   for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3))
@@ -112,7 +123,7 @@ void SqlSessions::Patience::after(const soci::soci_error& failure, Lease& lease)
 Error SqlSessions::error_of(const std::string& message, const SqlFailure& why,
                             Effect effect) const {
   return {why.code,
-          without(fmt::format("{}: {}{}{}", dialect_.description, message,
+          without(fmt::format("{}: {}{}{}", dialect_.description, in_one_line(message),
                               why.cause.empty() ? "" : ": ", why.cause),
                   dialect_.secret),
           effect};

@@ -1,0 +1,291 @@
+// What becomes of orders when the database server, or the way to it, fails. Servers of their own
+// where they are killed, so that they disturb no other test.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "sale/database_servers.hpp"
+#include "sale/shop.hpp"
+#include "sluice/open.hpp"
+#include "sluice/order_worker.hpp"
+#include "sluice/sale.hpp"
+#include "support/comes_true.hpp"
+#include "support/cutting_proxy.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using Cut = test::CuttingProxy::Cut;
+
+struct Dialect {
+  std::string name;
+  test::DatabaseServer& (*shared)();
+  std::unique_ptr<test::DatabaseServer> (*start)(std::vector<std::string>);
+  /// Lets the next row of sale_orders fail with this code, once, whatever is rolled back.
+  void (*fail_once)(test::DatabaseServer& server, const std::string& database,
+                    const std::string& code);
+  std::vector<std::string> undone;  ///< codes of failures that undo a transaction
+  std::string full;                 ///< the code of a full disk
+
+  friend void PrintTo(const Dialect& dialect, std::ostream* to) { *to << dialect.name; }
+};
+
+void fail_once_in_postgresql(test::DatabaseServer& server, const std::string& database,
+                             const std::string& code) {
+  server.sql(database, "DROP TRIGGER IF EXISTS fails ON sale_orders");
+  server.sql(database,
+             "DROP SEQUENCE IF EXISTS tries; CREATE SEQUENCE tries;"
+             "CREATE OR REPLACE FUNCTION fail() RETURNS trigger AS $$ BEGIN "
+             "IF nextval('tries') = 1 THEN RAISE EXCEPTION 'as asked' USING ERRCODE = '" +
+                 code +
+                 "'; END IF; RETURN NEW; END $$ LANGUAGE plpgsql;"
+                 "CREATE TRIGGER fails BEFORE INSERT ON sale_orders FOR EACH ROW EXECUTE FUNCTION "
+                 "fail()");
+}
+
+// The table is of an engine that rolls nothing back.
+void fail_once_in_mariadb(test::DatabaseServer& server, const std::string& database,
+                          const std::string& code) {
+  server.sql(database,
+             "DROP TRIGGER IF EXISTS fails; DROP TABLE IF EXISTS tries;"
+             "CREATE TABLE tries (n INT) ENGINE = MyISAM");
+  server.sql(database,
+             "DELIMITER //\n"
+             "CREATE TRIGGER fails BEFORE INSERT ON sale_orders FOR EACH ROW BEGIN "
+             "INSERT INTO tries VALUES (1); IF (SELECT COUNT(*) FROM tries) = 1 THEN "
+             "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = " +
+                 code + ", MESSAGE_TEXT = 'as asked'; END IF; END //");
+}
+
+class FailingServer : public testing::TestWithParam<Dialect> {};
+
+TEST_P(FailingServer, V23_BothOutcomesOfACommitWithoutAnAnswer) {
+  auto& server = GetParam().shared();
+  test::CuttingProxy proxy{server.port()};
+  const auto orders = open_order_store(server.url(server.make_database(), proxy.port()));
+  orders->add_sale("s", 1000);
+  std::int64_t first = 1;
+  for (const auto cut : {Cut::before, Cut::after, Cut::after, Cut::before}) {
+    const auto batch = orders_from(first, 50);
+    proxy.cut_at("COMMIT", cut);
+    try {
+      orders->insert("s", batch);
+      ADD_FAILURE() << "nobody answered";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::database) << error.what();
+      EXPECT_EQ(error.effect(), Effect::unknown) << error.what();
+    }
+    const auto again = orders->insert("s", batch);
+    EXPECT_EQ(again.inserted, cut == Cut::before ? 50U : 0U);
+    EXPECT_EQ(again.repeated, cut == Cut::before ? 0U : 50U);
+    EXPECT_TRUE(again.rejected.empty());
+    first += 50;
+  }
+  EXPECT_EQ(proxy.cuts(), 4);
+  EXPECT_EQ(orders->stock("s")->left, 800);
+  EXPECT_EQ(orders->page("s", 0, 1000), orders_from(1, 200));
+}
+
+// A session that broke before the COMMIT has had no effect: the call goes on in another one.
+TEST_P(FailingServer, ACutBeforeTheCommitIsNotNoticed) {
+  auto& server = GetParam().shared();
+  test::CuttingProxy proxy{server.port()};
+  const auto orders = open_order_store(server.url(server.make_database(), proxy.port()));
+  orders->add_sale("s", 1000);
+  for (const auto* const word : {"UPDATE sale_stock", "INSERT INTO sale_orders"})
+    for (const auto cut : {Cut::before, Cut::after}) {
+      const auto batch = orders_from(1 + proxy.cuts() * 50, 50);
+      proxy.cut_at(word, cut);
+      EXPECT_EQ(orders->insert("s", batch).inserted, 50U) << word;
+    }
+  proxy.cut_at("SELECT", Cut::after);
+  EXPECT_EQ(orders->stock("s")->left, 800);
+  EXPECT_EQ(proxy.cuts(), 5);
+}
+
+TEST_P(FailingServer, V27_WhatTheDatabaseUndidIsDoneOnceMoreAsAWhole) {
+  auto& server = GetParam().shared();
+  const auto database = server.make_database();
+  const auto orders = open_order_store(server.url(database));
+  orders->add_sale("s", 1000);
+  std::int64_t first = 1;
+  for (const auto& code : GetParam().undone) {
+    GetParam().fail_once(server, database, code);
+    EXPECT_EQ(orders->insert("s", orders_from(first, 10)).inserted, 10U) << code;
+    first += 10;
+    EXPECT_EQ(orders->stock("s")->left, 1001 - first) << code;
+  }
+}
+
+TEST_P(FailingServer, V28_AFullDatabaseIsCalledFull) {
+  auto& server = GetParam().shared();
+  const auto database = server.make_database();
+  const auto orders = open_order_store(server.url(database));
+  orders->add_sale("s", 1000);
+  GetParam().fail_once(server, database, GetParam().full);
+  try {
+    orders->insert("s", orders_from(1, 10));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::out_of_space) << error.what();
+    EXPECT_EQ(error.effect(), Effect::none);
+  }
+  EXPECT_EQ(orders->stock("s")->left, 1000);
+  EXPECT_EQ(orders->insert("s", orders_from(1, 10)).inserted, 10U) << "when there is room again";
+}
+
+TEST_P(FailingServer, V28_AReadOnlyDatabaseIsCalledReadOnly) {
+  auto& server = GetParam().shared();
+  const auto database = server.make_database();
+  const bool is_postgresql = GetParam().name == "postgresql";
+  const auto orders = open_order_store(server.url_with_password(database));
+  orders->add_sale("s", 1000);
+  const auto set_read_only = [&](bool on) {
+    if (!is_postgresql) {
+      server.sql(database, std::string{"SET GLOBAL read_only = "} + (on ? "1" : "0"));
+      return;
+    }
+    server.sql(database, std::string{"ALTER DATABASE "} + database +
+                             " SET default_transaction_read_only = " + (on ? "on" : "off"));
+    // The session that stands goes on with what it had; the next one has the new setting.
+    server.sql("postgres",
+               "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" +
+                   database + "'");
+  };
+  set_read_only(true);
+  try {
+    orders->insert("s", orders_from(1, 10));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::read_only) << error.what();
+    EXPECT_EQ(error.effect(), Effect::none);
+  }
+  EXPECT_EQ(orders->stock("s")->left, 1000) << "it can be read";
+  set_read_only(false);
+  EXPECT_EQ(orders->insert("s", orders_from(1, 10)).inserted, 10U);
+}
+
+/// A sale whose orders go into a server that this test alone has.
+class SaleOverServer : public testing::TestWithParam<Dialect> {
+ protected:
+  static OrderWorkerOptions quick() {
+    return {.batch = 20,
+            .idle_wait = 20ms,
+            .claim_after = 60s,
+            .first_pause = 5ms,
+            .longest_pause = 50ms};
+  }
+
+  void buy(int count) {
+    for (int i = 0; i < count; ++i)
+      ASSERT_EQ(sale_.buy(BuyerId{std::to_string(next_++)}, RequestId{"r"}).get().outcome,
+                SaleOutcome::admitted);
+  }
+  bool all_are_in() { return sale_.status().get().waiting == 0; }
+
+  std::unique_ptr<test::DatabaseServer> server_ = GetParam().start({});
+  std::string database_ = server_->make_database();
+  std::unique_ptr<OrderStore> orders_ = open_order_store(server_->url(database_));
+  std::unique_ptr<Store> store_ = open("embedded:");
+  Sale sale_ = Sale::create(*store_, {.name = "s", .stock = 9'999, .number_type = "MT"}).get();
+  int next_ = 0;
+};
+
+TEST_P(SaleOverServer, V22_KilledWhileOrdersComeInBuyersNoticeNothing) {
+  OrderWorker worker{*store_, sale_, *orders_, quick()};
+  std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
+  for (int kills = 0; kills < 3; ++kills) {
+    const auto before = worker.progress().inserted;
+    buy(400);
+    ASSERT_TRUE(test::comes_true([&] { return worker.progress().inserted > before; }));
+    server_->kill();
+    buy(100);
+    server_->start();
+  }
+  ASSERT_TRUE(test::comes_true([&] { return all_are_in(); }));
+  EXPECT_EQ(orders_->stock("s")->left, 9'999 - next_);
+  EXPECT_TRUE(sale_.dead_letters().get().empty());
+  test::expect_clean(*store_, sale_, *orders_);
+}
+
+// As when the database takes seconds for a COMMIT: admission does not wait for it.
+TEST_P(SaleOverServer, V28_BuyersAreServedWhileTheDatabaseStandsStill) {
+  OrderWorker worker{*store_, sale_, *orders_, quick()};
+  std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
+  buy(50);
+  server_->stop();
+  buy(500);
+  const auto in_stream = sale_.status().get().waiting;
+  server_->cont();
+  EXPECT_GE(in_stream, 500) << "nobody waited for the database";
+  ASSERT_TRUE(test::comes_true([&] { return all_are_in(); }));
+  test::expect_clean(*store_, sale_, *orders_);
+}
+
+const std::vector<Dialect>& dialects() {
+  static const std::vector<Dialect> both{{.name = "postgresql",
+                                          .shared = postgresql,
+                                          .start = test::start_postgresql,
+                                          .fail_once = fail_once_in_postgresql,
+                                          .undone = {"40P01", "40001", "55P03"},
+                                          .full = "53100"},
+                                         {.name = "mariadb",
+                                          .shared = mariadb,
+                                          .start = test::start_mariadb,
+                                          .fail_once = fail_once_in_mariadb,
+                                          .undone = {"1205", "1213"},
+                                          .full = "1114"}};
+  return both;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FailingServer, testing::ValuesIn(dialects()),
+                         [](const auto& dialect) { return dialect.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, SaleOverServer, testing::ValuesIn(dialects()),
+                         [](const auto& dialect) { return dialect.param.name; });
+
+// PostgreSQL ends all sessions when one process of it crashes, since it does not trust what they
+// share any more: 57P02. That says nothing about the orders that were under way.
+TEST(PostgresqlAlone, V24_ACrashOfAnotherSessionMakesNoDeadLetter) {
+  const auto server = test::start_postgresql();
+  const auto database = server->make_database();
+  const auto orders = open_order_store(server->url(database));
+  orders->add_sale("s", 1000);
+  orders->insert("s", orders_from(1, 10));
+  const auto crash = [&] {
+    const auto pid = std::stoi(server->sql(
+        "postgres", "SELECT pid FROM pg_stat_activity WHERE backend_type = 'autovacuum launcher'"));
+    ::kill(pid, SIGKILL);
+  };
+  for (std::int64_t first = 11; first <= 41; first += 10) {
+    crash();
+    std::size_t there = 0;
+    ASSERT_TRUE(test::comes_true([&] {
+      try {
+        const auto result = orders->insert("s", orders_from(first, 10));
+        EXPECT_TRUE(result.rejected.empty());
+        there = result.inserted + result.repeated;
+        return true;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::database) << error.what();
+        return false;
+      }
+    }));
+    EXPECT_EQ(there, 10U);
+    ASSERT_TRUE(test::comes_true([&] {
+      try {
+        return !server
+                    ->sql("postgres",
+                          "SELECT pid FROM pg_stat_activity WHERE backend_type = "
+                          "'autovacuum launcher'")
+                    .empty();
+      } catch (const std::runtime_error&) {
+        return false;
+      }
+    }));
+  }
+  EXPECT_EQ(orders->stock("s")->left, 950);
+}
+
+}  // namespace
+}  // namespace sluice
