@@ -7,7 +7,10 @@
 ///   zero. An order ends once: its row says how, and gives its units back to the stock in the same
 ///   transaction.
 /// Not guaranteed: anything about rows that other programs change.
-/// Threads: one at a time. Processes: as many as the database allows; each opens its own.
+/// Threads: any. With PostgreSQL and MariaDB up to eight calls run at once, each in a session of
+/// its
+///   own; others wait. With SQLite one runs at a time. Processes: as many as the database allows;
+///   each opens its own.
 ///
 ///     auto orders = open_order_store("sqlite:/var/lib/shop/orders.db");
 ///     orders->add_sale("maotai", 100);
@@ -91,7 +94,8 @@ struct StockChange {
 
 /// Every function throws Error when the database cannot be used now: database (locked, gone),
 /// read_only, out_of_space, corrupt. The effect is `unknown` where a COMMIT was under way, else
-/// `none`; giving the same orders again is safe.
+/// `none`; giving the same orders again is safe. What the database has undone itself (a deadlock, a
+/// session that broke before the COMMIT) is tried again before anybody hears of it.
 class OrderStore {
  public:
   virtual ~OrderStore() = default;
@@ -191,9 +195,13 @@ class OrderStore {
 };
 
 /// "sqlite:/path/to/orders.db" (created when it is not there), "sqlite::memory:" (gone with the
-/// OrderStore). The tables are made where they are missing.
-/// Throws Error: bad_argument for another scheme; corrupt where a file of an older version has two
-/// orders of one request (names them); and as OrderStore's functions.
+/// OrderStore); with sluice::sale_databases also "postgresql://user:password@host:port/database"
+/// and "mariadb://..." or "mysql://...", whose settings docs/sale.md lists. The tables are made
+/// where they are missing, and brought up to date. Blocks up to 10 s where a server does not
+/// answer. Throws Error: bad_argument for another scheme or a setting that there is not;
+/// config_mismatch where a newer version of Sluice has made the tables; corrupt where a file of an
+/// older version has two orders of one request (names them); and as OrderStore's functions. No
+/// message has the password in it.
 std::unique_ptr<OrderStore> open_order_store(const std::string& url);
 
 }  // namespace sluice
