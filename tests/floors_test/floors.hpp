@@ -22,6 +22,7 @@ inline constexpr std::array folders{
     // 2
     Folder{"store", "resp base"},
     Folder{"net", "base"},
+    Folder{"loop", "net base"},
     Folder{"topology", "resp base"},
     // 3: what is promised, and where it runs
     Folder{"lock", "store base"},
@@ -34,8 +35,9 @@ inline constexpr std::array folders{
     Folder{"redis", "store resp net topology base"},
     // 4
     Folder{"open", "engine redis store resp net topology base"},
-    Folder{"proxy", "resp net topology base"},
-    Folder{"server", "proxy open engine redis lock number id bloom cache sale store resp net base"},
+    Folder{"proxy", "resp loop net topology base"},
+    Folder{"server",
+           "proxy open engine redis lock number id bloom cache sale store resp loop net base"},
     // 5
     Folder{"cli", "public server proxy open topology base"},
     Folder{"examples", "public"},

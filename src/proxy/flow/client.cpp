@@ -41,7 +41,7 @@ constexpr std::size_t most_for_strangers = 1024;
 
 Client::Client(Pool& pool, std::unique_ptr<net::Transport> transport, std::uint64_t id,
                std::size_t place)
-    : Stream(pool.loop()),
+    : loop::Stream(pool.loop()),
       pool_(pool),
       id_(id),
       expected_(expected_at_first),
@@ -86,7 +86,7 @@ void Client::abandon_queue() noexcept {
     if (request.mirrored && !request.answered && pool_.mirror())
       pool_.mirror()->given_up(request.mirror);
     if (request.answered)
-      loop_.requests().drop(request);
+      pool_.requests().drop(request);
     else
       request.receiver = nullptr;  // its upstream drops it with the reply
   }
@@ -178,7 +178,7 @@ void Client::flushed() {
 }
 
 bool Client::gives_way() {
-  if (is_modest() && memory() <= BlockPool::block) return false;
+  if (is_modest() && memory() <= loop::BlockPool::block) return false;
   wait_for_room();
   return true;
 }
@@ -533,7 +533,7 @@ void Client::scatter(Words words, std::string_view bytes, const Plan& plan) {
 }
 
 Request& Client::enqueue(const Plan& plan) {
-  Request& request = loop_.requests().make();
+  Request& request = pool_.requests().make();
   request.receiver = this;
   request.command = plan.command;
   request.read_only = plan.read_only;
@@ -625,7 +625,7 @@ void Client::pass_on(std::string_view reply) {
   if (!reply.empty()) write(reply);
   Request& request = queue_.pop();
   const bool last = request.last;
-  loop_.requests().drop(request);
+  pool_.requests().drop(request);
   if (!last) return;
   abandon_queue();
   close_later();
@@ -694,7 +694,7 @@ bool Client::is_too_far_ahead() const noexcept {
 /// Nothing is under way, and next to nothing is kept: served also when memory is short, one request
 /// at a time, so that clients that take all memory delay no other.
 bool Client::is_modest() const noexcept {
-  return queue_.empty() && unsent() + parked_ <= BlockPool::block;
+  return queue_.empty() && unsent() + parked_ <= loop::BlockPool::block;
 }
 
 void Client::wait_for_room(Pause reason) {

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "loop/stream.hpp"
 #include "net/socket.hpp"
 #include "proxy/flow/client_state.hpp"
 #include "proxy/flow/request.hpp"
 #include "proxy/flow/server.hpp"
-#include "proxy/flow/stream.hpp"
 #include "proxy/protocol/protocol.hpp"
 
 namespace sluice::proxy::flow {
@@ -40,7 +40,7 @@ class ClientSession;
 class Pool;
 struct HandedClient;
 
-class Client final : public Stream, public Receiver {
+class Client final : public loop::Stream, public Receiver {
  public:
   /// So long a client says nothing before it is taken to be quiet: much longer than a round trip
   /// within a site.
@@ -140,7 +140,7 @@ class Client final : public Stream, public Receiver {
   void postpone() { pause_for(Pause::turn); }
   /// Whether no request is before it.
   bool is_next() const noexcept { return queue_.empty(); }
-  using Stream::has_hung_up;
+  using loop::Stream::has_hung_up;
   /// What a server says by itself: written at once, between replies. REQUIRES: nothing is under
   /// way, or RESP3.
   void push(std::string_view bytes) { write(bytes); }

@@ -178,7 +178,7 @@ void Detours::go_on(RowKey at) {
   for (auto& waiting : row.mapped().requests) {
     Request& request = *waiting.request;
     if (!request.receiver) {
-      pool_.loop().requests().drop(request);
+      pool_.requests().drop(request);
     } else if (pool_.loop().now() >= deadline(request)) {
       request.receiver->replied(request, told(waiting.error));
     } else if (Server* const home =
@@ -220,7 +220,7 @@ void Detours::end() {
       if (request.receiver)
         request.receiver->failed(request, Failure::closed);
       else
-        pool_.loop().requests().drop(request);
+        pool_.requests().drop(request);
     }
   }
 }

@@ -28,7 +28,7 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/flow/loop.hpp"
+#include "loop/loop.hpp"
 #include "proxy/flow/request.hpp"
 #include "proxy/flow/upstream.hpp"
 
@@ -91,7 +91,7 @@ class Detours {
   };
   struct Row {
     std::deque<Waiting> requests;
-    Loop::TimerId timer{};
+    loop::Loop::TimerId timer{};
   };
 
   bool is_script(const Request& request) const;

@@ -142,7 +142,7 @@ std::optional<HandoverMessage> read_message(std::string_view bytes) {
   return message;
 }
 
-ClientHandover::ClientHandover(Loop& loop, Descriptor channel)
+ClientHandover::ClientHandover(loop::Loop& loop, Descriptor channel)
     : loop_(loop), channel_(std::move(channel)) {
   loop_.add(channel_.number(), *this);
 }
@@ -200,7 +200,7 @@ void ClientHandover::lose() {
   for (auto& [ticket, passage] : std::exchange(in_transit_, {})) give_back(std::move(passage));
 }
 
-ClientHeritage::ClientHeritage(Loop& loop, Descriptor channel, Find find)
+ClientHeritage::ClientHeritage(loop::Loop& loop, Descriptor channel, Find find)
     : loop_(loop), channel_(std::move(channel)), find_(std::move(find)) {
   loop_.add(channel_.number(), *this);
 }

@@ -24,8 +24,8 @@
 #include <string_view>
 
 #include "base/descriptor.hpp"
+#include "loop/loop.hpp"
 #include "net/socket.hpp"
-#include "proxy/flow/loop.hpp"
 
 namespace sluice::proxy::flow {
 
@@ -64,13 +64,13 @@ struct HandoverMessage {
 std::optional<HandoverMessage> read_message(std::string_view bytes);
 
 /// The predecessor's end.
-class ClientHandover final : public EventHandler {
+class ClientHandover final : public loop::EventHandler {
  public:
   static constexpr char version = 1;  ///< of the messages; 0: a process that knows none
   static constexpr std::size_t most_in_transit = 64;
   static constexpr std::size_t most_unread = std::size_t{32} << 10;
 
-  ClientHandover(Loop& loop, Descriptor channel);
+  ClientHandover(loop::Loop& loop, Descriptor channel);
   ~ClientHandover() override;
 
   bool is_open() const noexcept { return channel_.is_open(); }
@@ -95,7 +95,7 @@ class ClientHandover final : public EventHandler {
   void give_back(InTransit passage);
   void lose();
 
-  Loop& loop_;
+  loop::Loop& loop_;
   Descriptor channel_;
   std::uint64_t last_ticket_ = 0;
   std::map<std::uint64_t, InTransit> in_transit_;
@@ -103,13 +103,13 @@ class ClientHandover final : public EventHandler {
 };
 
 /// The successor's end.
-class ClientHeritage final : public EventHandler {
+class ClientHeritage final : public loop::EventHandler {
  public:
   /// The clients of the pool that has the client's address or, if none has, its name. Null: none
   /// fits.
   using Find = std::function<PoolClients*(const HandedClient& client)>;
 
-  ClientHeritage(Loop& loop, Descriptor channel, Find find);
+  ClientHeritage(loop::Loop& loop, Descriptor channel, Find find);
   ~ClientHeritage() override;
 
   /// The predecessor may have more clients to hand over.
@@ -122,7 +122,7 @@ class ClientHeritage final : public EventHandler {
   bool answer(std::string_view verb, std::uint64_t ticket);
   void close() noexcept;
 
-  Loop& loop_;
+  loop::Loop& loop_;
   Descriptor channel_;
   Find find_;
 };

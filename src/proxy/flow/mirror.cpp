@@ -31,7 +31,7 @@ bool is_error(std::string_view reply) noexcept {
 }  // namespace
 
 Mirror::Mirror(Pool& pool, std::uint64_t first)
-    : Stream(pool.loop()), pool_(pool), first_(first), next_reply_(first) {}
+    : loop::Stream(pool.loop()), pool_(pool), first_(first), next_reply_(first) {}
 
 Mirror::~Mirror() { end(); }
 

@@ -21,8 +21,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/rare_line.hpp"
+#include "loop/stream.hpp"
 #include "proxy/flow/server.hpp"
-#include "proxy/flow/stream.hpp"
 #include "proxy/protocol/protocol.hpp"
 
 namespace sluice::proxy::flow {
@@ -44,7 +45,7 @@ struct MirroredBody {
   bool too_large = false;
 };
 
-class Mirror final : public Stream {
+class Mirror final : public loop::Stream {
  public:
   /// `first`: the number of its first request; no other mirror of the pool may have had it.
   Mirror(Pool& pool, std::uint64_t first);

@@ -9,12 +9,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/rare_line.hpp"
+#include "loop/loop.hpp"
 #include "net/socket.hpp"
 #include "net/tls.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/cluster.hpp"
 #include "proxy/flow/detours.hpp"
-#include "proxy/flow/loop.hpp"
 #include "proxy/flow/masters.hpp"
 #include "proxy/flow/mirror.hpp"
 #include "proxy/flow/place_limit.hpp"
@@ -78,7 +79,8 @@ class Pool;
 
 /// What a pool uses of its worker and its process.
 struct PoolContext {
-  Loop& loop;
+  loop::Loop& loop;
+  RequestPool& requests;
   Resolver& resolver;
   watch::Registry& registry;
   std::size_t worker;  ///< which one, among those of the registry
@@ -99,7 +101,8 @@ class Pool {
   void apply(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls);
 
   const PoolContext& context() const noexcept { return context_; }
-  Loop& loop() const noexcept { return context_.loop; }
+  loop::Loop& loop() const noexcept { return context_.loop; }
+  RequestPool& requests() const noexcept { return context_.requests; }
   const PoolSettings& settings() const noexcept { return *settings_; }
   /// Clients have to say who they are before anything else.
   bool wants_login() const noexcept { return settings_->wants_login(); }

@@ -180,7 +180,8 @@ void PoolClients::drain_quiet() {
     else if (!waits && !is_alone)
       client.drain();
   }
-  drain_timer_ = empty() ? Loop::TimerId{} : loop_.after(drain_look, [this] { drain_quiet(); });
+  drain_timer_ =
+      empty() ? loop::Loop::TimerId{} : loop_.after(drain_look, [this] { drain_quiet(); });
 }
 
 void PoolClients::wait_for_room(Client& client) {

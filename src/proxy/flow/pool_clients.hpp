@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/rare_line.hpp"
+#include "loop/loop.hpp"
 #include "net/server_socket.hpp"
 #include "net/socket.hpp"
 #include "proxy/flow/client.hpp"
-#include "proxy/flow/loop.hpp"
 #include "proxy/protocol/protocol.hpp"
 
 namespace sluice::proxy::flow {
@@ -91,25 +92,25 @@ class PoolClients {
   void drain_quiet();
 
   Pool& pool_;
-  Loop& loop_;
+  loop::Loop& loop_;
   std::array<std::unique_ptr<RequestReader>, 2>
       readers_;  // of strangers, of those that are trusted
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<Client*> waiting_for_room_;
   std::vector<Client*> dismissed_;
-  std::map<Client*, Loop::TimerId> delayed_;  // beyond a rate limit
+  std::map<Client*, loop::Loop::TimerId> delayed_;  // beyond a rate limit
   std::uint64_t last_number_ = 0;
   RareLine refusals_;
   bool draining_ = false;
   SteadyTime drain_until_{};  // only those leave that are quiet
   ClientHandover* handover_ = nullptr;
   int on_their_way_ = 0;
-  Loop::TimerId dismissal_timer_{};
-  Loop::TimerId drain_timer_{};
+  loop::Loop::TimerId dismissal_timer_{};
+  loop::Loop::TimerId drain_timer_{};
 };
 
 /// Takes the clients that come to a listening socket into a pool.
-class Acceptor final : public EventHandler {
+class Acceptor final : public loop::EventHandler {
  public:
   Acceptor(Pool& pool, net::ServerSocket listener);
   ~Acceptor() override;
@@ -124,10 +125,10 @@ class Acceptor final : public EventHandler {
   void rest();
 
   Pool& pool_;
-  Loop& loop_;
+  loop::Loop& loop_;
   net::ServerSocket listener_;
   RareLine failures_;
-  Loop::TimerId resting_{};
+  loop::Loop::TimerId resting_{};
 };
 
 }  // namespace sluice::proxy::flow

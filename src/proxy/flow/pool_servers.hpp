@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/hash_slot.hpp"
+#include "loop/loop.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/cluster.hpp"
-#include "proxy/flow/loop.hpp"
 #include "proxy/flow/server.hpp"
 #include "proxy/ring/ring.hpp"
 
@@ -124,7 +124,7 @@ class PoolServers {
   void for_each_upstream(const std::function<void(Upstream&)>& visit);
 
   Pool& pool_;
-  Loop& loop_;
+  loop::Loop& loop_;
   Servers servers_;
   Servers retired_;   // of earlier settings, with something still under way
   Servers replicas_;  // if they are read from
@@ -152,10 +152,10 @@ class PoolServers {
   std::uint32_t random_;
   int full_ = 0;
   std::set<Subscriptions*> subscribers_;
-  Loop::TimerId deadline_timer_{};
-  Loop::TimerId recovery_timer_{};
-  Loop::TimerId subscribers_timer_{};
-  Loop::TimerId masters_timer_{};
+  loop::Loop::TimerId deadline_timer_{};
+  loop::Loop::TimerId recovery_timer_{};
+  loop::Loop::TimerId subscribers_timer_{};
+  loop::Loop::TimerId masters_timer_{};
 };
 
 }  // namespace sluice::proxy::flow

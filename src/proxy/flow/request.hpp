@@ -157,7 +157,7 @@ class RequestPool {
     return made;
   }
   void drop(Request& request) noexcept;
-  /// As BlockPool::trim().
+  /// As loop::BlockPool::trim().
   bool trim() noexcept;
 
  private:

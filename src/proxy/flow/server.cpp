@@ -362,7 +362,7 @@ void Server::try_to_recover() {
   if (!health().claim_check(now)) return;
   counters().health_checks.add();
   watch_->status->probe();
-  Request& request = pool_.loop().requests().make();
+  Request& request = pool_.requests().make();
   request.receiver = this;
   upstream(shared_.front().mode, 0).send(request, pool_.protocol().health_question());
 }
@@ -374,7 +374,7 @@ void Server::replied(Request& request, std::string_view reply) {
 void Server::failed(Request& request, Failure) { checked(request, false); }
 
 void Server::checked(Request& request, bool good) {
-  pool_.loop().requests().drop(request);
+  pool_.requests().drop(request);
   if (health().checked(good, pool_.loop().now()))
     has_come_back();
   else

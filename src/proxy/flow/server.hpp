@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rare_line.hpp"
 #include "net/transport.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/masters.hpp"

@@ -39,8 +39,8 @@ SteadyTime before(SteadyTime now) noexcept { return now - SteadyTime::duration{1
 
 }  // namespace
 
-Upstream::Upstream(Loop& loop, Server& server, Handshake handshake, Lane lane)
-    : Stream(loop),
+Upstream::Upstream(loop::Loop& loop, Server& server, Handshake handshake, Lane lane)
+    : loop::Stream(loop),
       server_(server),
       lane_(lane),
       handshake_(std::move(handshake)),
@@ -49,7 +49,8 @@ Upstream::Upstream(Loop& loop, Server& server, Handshake handshake, Lane lane)
       behind_handshake_(loop.blocks()) {}
 
 Upstream::~Upstream() {
-  while (!queue_.empty()) loop_.requests().drop(queue_.pop());  // close() has told their receivers
+  while (!queue_.empty())
+    server_.pool().requests().drop(queue_.pop());  // close() has told their receivers
 }
 
 void Upstream::send(Request& request, std::string_view bytes) {
@@ -94,7 +95,7 @@ void Upstream::send_only(std::string_view bytes) {
 }
 
 void Upstream::send_aside(std::string_view bytes) {
-  send(loop_.requests().make(), bytes);  // without a receiver
+  send(server_.pool().requests().make(), bytes);  // without a receiver
 }
 
 void Upstream::say(std::string_view bytes) {
@@ -137,7 +138,7 @@ void Upstream::shake_hands(const Handshake& handshake) {
   handshake_left_ = handshake.replies;
   if (handshake.replies != 0) server_.pool().servers().expect_deadline();
   for (std::uint32_t i = 0; i < handshake.replies; ++i) {
-    Request& request = loop_.requests().make();
+    Request& request = server_.pool().requests().make();
     request.receiver = this;
     request.since = loop_.now();
     request.size = 0;
@@ -274,7 +275,7 @@ bool Upstream::deliver(std::string_view reply) {
     request.receiver->replied(request, reply);
   } else {
     if (request.abandoned) counters.late_replies.add();
-    loop_.requests().drop(request);
+    server_.pool().requests().drop(request);
   }
   return before == generation();
 }
@@ -352,7 +353,7 @@ void Upstream::fail(Request& request, Failure failure) {
   if (request.receiver)
     request.receiver->failed(request, failure);
   else
-    loop_.requests().drop(request);
+    server_.pool().requests().drop(request);
 }
 
 void Upstream::disconnect() noexcept {
@@ -417,7 +418,7 @@ void Upstream::time_out_late() {
       before = request;
       continue;
     }
-    Request& stand_in = loop_.requests().make();
+    Request& stand_in = server_.pool().requests().make();
     stand_in.abandoned = true;
     stand_in.since = request->since;
     stand_in.size = request->size;
@@ -433,7 +434,7 @@ void Upstream::time_out_late() {
 }
 
 void Upstream::replied(Request& request, std::string_view reply) {
-  loop_.requests().drop(request);
+  server_.pool().requests().drop(request);
   if (phase_ == Phase::closed) return;
   if (reply.front() == '-') {
     const auto line_end = reply.find('\r');
@@ -456,10 +457,10 @@ void Upstream::turn_away(std::string_view reply) {
     if (request.receiver)
       request.receiver->replied(request, error);
     else
-      loop_.requests().drop(request);
+      server_.pool().requests().drop(request);
   });
 }
 
-void Upstream::failed(Request& request, Failure) { loop_.requests().drop(request); }
+void Upstream::failed(Request& request, Failure) { server_.pool().requests().drop(request); }
 
 }  // namespace sluice::proxy::flow

@@ -17,10 +17,10 @@
 #include <memory>
 #include <string>
 
+#include "loop/stream.hpp"
 #include "net/endpoint.hpp"
 #include "proxy/flow/request.hpp"
 #include "proxy/flow/session/script_cache.hpp"
-#include "proxy/flow/stream.hpp"
 #include "proxy/protocol/protocol.hpp"
 
 namespace sluice::proxy::flow {
@@ -60,10 +60,10 @@ struct Handshake {
   bool is_of_pool = true;
 };
 
-class Upstream final : public Stream, private Receiver {
+class Upstream final : public loop::Stream, private Receiver {
  public:
   /// `server` outlives it. `lane`: of a connection that clients share.
-  Upstream(Loop& loop, Server& server, Handshake handshake, Lane lane = {});
+  Upstream(loop::Loop& loop, Server& server, Handshake handshake, Lane lane = {});
   ~Upstream() override;
 
   /// The outcome comes by request.receiver, possibly before this returns (when no connection can
@@ -75,7 +75,7 @@ class Upstream final : public Stream, private Receiver {
   void send_aside(std::string_view bytes);
 
   /// What waits to be written.
-  std::size_t unsent() const noexcept { return Stream::unsent() + behind_handshake_.size(); }
+  std::size_t unsent() const noexcept { return loop::Stream::unsent() + behind_handshake_.size(); }
   bool idle() const noexcept { return queue_.empty() && unsent() == 0; }
   /// The server takes its requests so slowly that it should get no more until it has taken all.
   bool is_full() const noexcept { return is_full_; }
@@ -88,7 +88,7 @@ class Upstream final : public Stream, private Receiver {
   /// For how long it owes a reply and has said nothing; of one that may wait (BLPOP), too.
   std::chrono::nanoseconds silence() const noexcept;
   /// Changes when the connection is lost or closed.
-  using Stream::generation;
+  using loop::Stream::generation;
   /// Whether requests may take as long as they like; only connecting and the handshake are timed
   /// then. For connections of one client.
   void set_untimed(bool untimed) noexcept { untimed_ = untimed; }
@@ -157,10 +157,10 @@ class Upstream final : public Stream, private Receiver {
   Handshake handshake_;
   std::unique_ptr<ReplyReader> reader_;
   UpstreamQueue queue_;
-  Buffer kept_;  // bytes of the requests in queue_ that are `kept`
+  loop::Buffer kept_;  // bytes of the requests in queue_ that are `kept`
   LoadedScripts scripts_;
   PushReceiver* push_receiver_ = nullptr;
-  Buffer behind_handshake_;           // bytes that wait until it is accepted
+  loop::Buffer behind_handshake_;     // bytes that wait until it is accepted
   std::uint32_t handshake_left_ = 0;  // replies to it that have not come
   bool untimed_ = false;
   bool is_full_ = false;

@@ -76,6 +76,7 @@ void Worker::apply(std::vector<PoolUpdate> pools, std::chrono::nanoseconds patie
     } else {
       served.pool = std::make_unique<Pool>(
           PoolContext{.loop = loop_,
+                      .requests = requests_,
                       .resolver = resolver_,
                       .registry = registry_,
                       .worker = number_,
@@ -213,7 +214,7 @@ void Worker::tick() {
   end_standstill();
   // After a burst half of the unused memory is given back each time.
   const bool blocks = loop_.blocks().trim();
-  const bool requests = loop_.requests().trim();
+  const bool requests = requests_.trim();
   if (many_have_left() || blocks || requests) ::malloc_trim(0);
   loop_.after(tick_interval, [this] { tick(); });
 }

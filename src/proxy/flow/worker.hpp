@@ -88,7 +88,8 @@ class Worker {
   ProcessLimits& limits_;
   std::size_t number_;
   std::size_t mbuf_size_;
-  Loop loop_;
+  RequestPool requests_;  // outlives what the loop buries
+  loop::Loop loop_;
   std::unique_ptr<ClientHandover> handover_;                // while it drains in an upgrade
   std::vector<std::unique_ptr<ClientHeritage>> heritages_;  // of workers of the predecessor
   std::map<std::string, ServedPool> served_;                // by the pool's name

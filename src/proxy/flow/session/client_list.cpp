@@ -71,7 +71,7 @@ struct Returning {
     if (answered.receiver)
       answered.receiver->replied(answered, reply);
     else
-      asker.loop().requests().drop(answered);
+      asker.requests().drop(answered);
   }
 
   Request* request;

@@ -136,7 +136,7 @@ void Fetch::ask() {
 }
 
 void Fetch::ask(Ask::What what, std::size_t leg, std::size_t key, std::string_view bytes) {
-  Request& request = pool_.loop().requests().make();
+  Request& request = pool_.requests().make();
   request.receiver = this;
   request.place = static_cast<std::uint32_t>(asks_.size());
   note_key(request, legs_[leg].keys[key]);
@@ -198,7 +198,7 @@ void Fetch::take_read(std::string_view reply) {
 
 void Fetch::arrived(Request& request) {
   asks_[request.place].request = nullptr;
-  pool_.loop().requests().drop(request);
+  pool_.requests().drop(request);
   if (--missing_ == 0) end_round();
 }
 

@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "loop/loop.hpp"
 #include "proxy/flow/client.hpp"
-#include "proxy/flow/loop.hpp"
 #include "proxy/flow/server.hpp"
 
 namespace sluice::proxy::flow {
@@ -90,7 +90,7 @@ class Fetch final : public Receiver {
   bool reads_ = false;    // this round asks for that
   std::string answer_;
   SteadyTime deadline_{};
-  Loop::TimerId timer_{};
+  loop::Loop::TimerId timer_{};
   bool is_over_ = false;  // the request in hand has its outcome
   bool is_waiting_ = false;
 };

@@ -96,7 +96,7 @@ void ClientSession::answer_login(std::string_view reply) {
     if (request.receiver)
       client_.replied(request, text);
     else
-      pool().loop().requests().drop(request);
+      pool().requests().drop(request);
     client_.release();
   });
 }

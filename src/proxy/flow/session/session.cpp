@@ -57,7 +57,7 @@ ClientSession::ClientSession(Client& client) : client_(client) {}
 ClientSession::~ClientSession() {
   if (!delayed_) return;
   pool().loop().cancel(delay_);
-  pool().loop().requests().drop(*delayed_);
+  pool().requests().drop(*delayed_);
 }
 
 void ClientSession::set_limits(std::unique_ptr<ClientLimits> limits) noexcept {

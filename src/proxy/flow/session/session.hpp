@@ -118,7 +118,7 @@ class ClientSession {
 
   Client& client_;
   Request* delayed_ = nullptr;  // an AUTH or HELLO whose answer waits
-  Loop::TimerId delay_{};
+  loop::Loop::TimerId delay_{};
   std::uint8_t failed_logins_ = 0;
   std::string told_;  // "name=x lib-name=y ...": what the client has said of itself
   std::unique_ptr<Transaction> transaction_;  // from MULTI or WATCH on

@@ -30,7 +30,7 @@ SideRequest::SideRequest(Client& client, const Plan& plan)
 
 void SideRequest::ask(Server& server, std::string_view bytes, std::uint32_t place,
                       std::size_t parts, std::optional<std::string_view> key) {
-  Request& request = pool_.loop().requests().make();
+  Request& request = pool_.requests().make();
   request.receiver = this;
   request.place = place;
   request.expected = whole_.expected / static_cast<std::uint32_t>(parts);
@@ -53,7 +53,7 @@ void SideRequest::ask_again(Request& request, Server& server, std::string_view b
   server.upstream(mode_, client_).send(request, bytes);
 }
 
-void SideRequest::drop(Request& request) { pool_.loop().requests().drop(request); }
+void SideRequest::drop(Request& request) { pool_.requests().drop(request); }
 
 void SideRequest::give(std::string_view reply) {
   const auto end = std::move(self_);
@@ -72,7 +72,7 @@ BlockingRequest::~BlockingRequest() {
   connection_.reset();
   if (!resting_) return;
   client_.pool().loop().cancel(timer_);
-  if (!resting_->receiver) client_.pool().loop().requests().drop(*resting_);
+  if (!resting_->receiver) client_.pool().requests().drop(*resting_);
 }
 
 void BlockingRequest::ask(Server& home, Request& request, std::string_view bytes) {

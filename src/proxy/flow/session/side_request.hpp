@@ -94,7 +94,7 @@ class BlockingRequest final : public Receiver {
   BorrowedUpstream connection_;
   std::string bytes_;           // as Request::body
   Request* resting_ = nullptr;  // until the timer
-  Loop::TimerId timer_{};
+  loop::Loop::TimerId timer_{};
   SteadyTime begun_{};
   SteadyTime sent_{}, refused_{};  // last; first in a row
   int hops_ = 0;                   // in a row

@@ -120,8 +120,8 @@ class Subscriptions {
   std::deque<Awaited> awaited_;
   std::uint64_t first_awaited_ = 0;  // the number of its front
   std::string deferred_;             // messages behind confirmations that have not come
-  Loop::TimerId timer_{};
-  Loop::TimerId make_up_timer_{};
+  loop::Loop::TimerId timer_{};
+  loop::Loop::TimerId make_up_timer_{};
   bool holds_ = false;  // the client
   bool ended_ = false;
 };

@@ -189,10 +189,10 @@ void Transaction::load_script(std::string_view sha) {
   second_->send(ours(loading), bytes);
 }
 
-void Transaction::drop(Request& request) { client_.pool().loop().requests().drop(request); }
+void Transaction::drop(Request& request) { client_.pool().requests().drop(request); }
 
 Request& Transaction::ours(Role role) {
-  Request& request = client_.pool().loop().requests().make();
+  Request& request = client_.pool().requests().make();
   request.receiver = this;
   request.place = role;
   return request;

@@ -1,5 +1,5 @@
-/// The turns of one worker: what is ready, what is due, and at the end one write for each
-/// connection that has something to send.
+/// The turns of one thread of a server: what is ready, what is due, and at the end one write for
+/// each connection that has something to send.
 ///
 /// Descriptors are registered once, edge-triggered for both directions, so that epoll_ctl is not
 /// called again. A handler that has bytes to send calls flush_later(), and is flushed once at the
@@ -13,16 +13,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/descriptor.hpp"
-#include "proxy/flow/buffer.hpp"
-#include "proxy/flow/request.hpp"
+#include "loop/buffer.hpp"
 #include "sluice/clock.hpp"
 
-namespace sluice::proxy::flow {
+namespace sluice::loop {
 
 /// Something with a descriptor. It lives until the end of the turn in which it was buried, so that
 /// events of the same turn still find it.
@@ -45,19 +43,6 @@ class EventHandler {
   bool again_is_due_ = false;
 };
 
-/// A line of the log that could come often: one a second is enough.
-class RareLine {
- public:
-  bool is_due(SteadyTime now) noexcept {
-    if (told_ && now - *told_ < std::chrono::seconds{1}) return false;
-    told_ = now;
-    return true;
-  }
-
- private:
-  std::optional<SteadyTime> told_;
-};
-
 class Loop {
  public:
   using TimerId = std::pair<SteadyTime, std::uint64_t>;
@@ -67,7 +52,7 @@ class Loop {
 
   /// Throws std::system_error.
   void add(int descriptor, EventHandler& handler);
-  /// A listening socket, which several workers may share: level-triggered, and one of them is
+  /// A listening socket, which several loops may share: level-triggered, and one of them is
   /// woken.
   void add_listener(int descriptor, EventHandler& handler);
   void remove(int descriptor) noexcept;
@@ -112,7 +97,6 @@ class Loop {
 
   BlockPool& blocks() noexcept { return blocks_; }
   const BlockPool& blocks() const noexcept { return blocks_; }
-  RequestPool& requests() noexcept { return requests_; }
   /// Where a stream reads into that has at most `scratch_head` bytes left from before: there is
   /// room for them in front. Its contents are good until the next read of any stream.
   static constexpr std::size_t scratch_head = 4 << 10;
@@ -132,7 +116,6 @@ class Loop {
   SteadyTime now_;
   BlockPool blocks_;
   Buffer* in_hand_ = nullptr;
-  RequestPool requests_;
   std::unique_ptr<char[]> scratch_;
   std::vector<EventHandler*> to_flush_;
   std::vector<EventHandler*> flushing_;
@@ -145,4 +128,4 @@ class Loop {
   std::vector<std::function<void()>> posted_;  // under mutex_
 };
 
-}  // namespace sluice::proxy::flow
+}  // namespace sluice::loop

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "proxy/watch/counters.hpp"
+#include "base/counter.hpp"
 
-namespace sluice::proxy::flow {
+namespace sluice::loop {
 
-/// Of one worker, and used by its thread alone.
+/// Of one loop, and used by its thread alone.
 class BlockPool {
  public:
   static constexpr std::size_t block = 16 << 10;
@@ -51,7 +51,7 @@ class BlockPool {
  private:
   std::vector<char*> spare_;
   std::size_t fewest_spare_ = 0;  // since the last trim()
-  watch::Counter in_use_;
+  Counter in_use_;
   std::int64_t expected_ = 0;
   std::int64_t limit_ = 0;
 };
@@ -106,4 +106,4 @@ class Buffer {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace sluice::proxy::flow
+}  // namespace sluice::loop

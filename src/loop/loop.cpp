@@ -1,4 +1,4 @@
-#include "proxy/flow/loop.hpp"
+#include "loop/loop.hpp"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-namespace sluice::proxy::flow {
+namespace sluice::loop {
 namespace {
 
 using std::chrono::milliseconds;
@@ -144,4 +144,4 @@ void Loop::flush_all() {
   }
 }
 
-}  // namespace sluice::proxy::flow
+}  // namespace sluice::loop

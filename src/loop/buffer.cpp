@@ -1,11 +1,11 @@
-#include "proxy/flow/buffer.hpp"
+#include "loop/buffer.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <new>
 #include <utility>
 
-namespace sluice::proxy::flow {
+namespace sluice::loop {
 
 namespace {
 
@@ -103,4 +103,4 @@ void Buffer::make_room(std::size_t bytes) {
   end_ = used;
 }
 
-}  // namespace sluice::proxy::flow
+}  // namespace sluice::loop

@@ -6,11 +6,11 @@
 #include <memory>
 #include <string_view>
 
+#include "loop/buffer.hpp"
+#include "loop/loop.hpp"
 #include "net/transport.hpp"
-#include "proxy/flow/buffer.hpp"
-#include "proxy/flow/loop.hpp"
 
-namespace sluice::proxy::flow {
+namespace sluice::loop {
 
 class Stream : public EventHandler {
  public:
@@ -110,4 +110,4 @@ class Stream : public EventHandler {
   bool paused_ = false;
 };
 
-}  // namespace sluice::proxy::flow
+}  // namespace sluice::loop

@@ -1,9 +1,9 @@
-#include "proxy/flow/stream.hpp"
+#include "loop/stream.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace sluice::proxy::flow {
+namespace sluice::loop {
 namespace {
 
 using Outcome = net::Transfer::Outcome;
@@ -127,4 +127,4 @@ void Stream::flush() {
   if (!closed() && out_.empty()) flushed();
 }
 
-}  // namespace sluice::proxy::flow
+}  // namespace sluice::loop
