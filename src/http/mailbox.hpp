@@ -1,0 +1,68 @@
+/// What other threads have for the connections of one loop.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "http/responder.hpp"
+
+namespace sluice::http {
+
+/// Shared by an EventStream and its connection.
+struct EventStream::State {
+  const std::shared_ptr<Mailbox> mailbox;
+  const std::uint64_t connection;
+  std::atomic<bool> is_open{true};
+};
+
+/// Threads: any.
+class Mailbox {
+ public:
+  struct Begin {  // the answer is an event stream
+    std::shared_ptr<EventStream::State> state;
+  };
+  struct Bytes {  // of an event stream
+    std::string bytes;
+  };
+  struct End {};  // of an event stream
+  struct Letter {
+    std::uint64_t connection = 0;
+    std::uint64_t request = 0;
+    std::variant<Response, Begin, Bytes, End> content;
+  };
+  /// The loop's side.
+  class Owner {
+   public:
+    virtual void deliver(Letter letter) = 0;
+    /// Any thread: collect() is due in the loop's.
+    virtual void wake() = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  explicit Mailbox(Owner& owner) noexcept : owner_(&owner) {}
+
+  /// Called by the loop's thread, the letter is delivered before this returns.
+  void post(Letter letter);
+
+  // The loop's side.
+  void enter() noexcept { thread_.store(std::this_thread::get_id(), std::memory_order_relaxed); }
+  void collect();
+  /// Nothing is delivered from now on.
+  void close() noexcept;
+
+ private:
+  std::atomic<std::thread::id> thread_{};
+  std::mutex mutex_;
+  Owner* owner_;                 // under mutex_, but for the loop's thread; null: closed
+  std::vector<Letter> letters_;  // under mutex_
+};
+
+}  // namespace sluice::http

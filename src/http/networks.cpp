@@ -1,0 +1,71 @@
+#include "http/networks.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/integer.hpp"
+#include "http/text.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice::http {
+namespace {
+
+constexpr int bits_of_ipv6 = 128;
+constexpr int bits_before_ipv4 = 96;  // ::ffff:0:0
+
+}  // namespace
+
+/// IPv4 lies in IPv6 as ::ffff:a.b.c.d.
+std::optional<Networks::Address> Networks::parse(std::string_view text) noexcept {
+  const std::string terminated{text.substr(0, INET6_ADDRSTRLEN)};
+  Address address{};
+  if (::inet_pton(AF_INET6, terminated.c_str(), address.data()) == 1) return address;
+  address[10] = address[11] = 0xFF;
+  if (::inet_pton(AF_INET, terminated.c_str(), address.data() + 12) == 1) return address;
+  return {};
+}
+
+Networks::Networks(const std::vector<std::string>& networks) {
+  for (const auto& text : networks) {
+    const auto slash = text.find('/');
+    const auto address = parse(std::string_view{text}.substr(0, slash));
+    const int before = text.find(':') == std::string::npos ? bits_before_ipv4 : 0;
+    const auto bits = slash == std::string::npos
+                          ? std::optional{bits_of_ipv6 - before}
+                          : parse_integer<int>(std::string_view{text}.substr(slash + 1));
+    if (!address || !bits || *bits < 0 || *bits > bits_of_ipv6 - before)
+      throw Error{Errc::bad_argument,
+                  fmt::format("'{}' is no network: write it like 10.0.0.0/8 or fd00::/8", text)};
+    networks_.push_back({*address, *bits + before});
+  }
+}
+
+bool Networks::has(std::string_view text) const noexcept {
+  if (networks_.empty()) return false;
+  const auto address = parse(text);
+  return address && std::ranges::any_of(networks_, [&](const Network& network) {
+           for (int bit = 0; bit < network.bits; ++bit) {
+             const auto byte = static_cast<std::size_t>(bit / 8);
+             const int mask = 0x80 >> (bit % 8);
+             if (((*address)[byte] & mask) != (network.address[byte] & mask)) return false;
+           }
+           return true;
+         });
+}
+
+std::string Networks::client_behind(const std::string& peer, std::string_view forwarded_for) const {
+  std::string client = peer;
+  while (has(client) && !forwarded_for.empty()) {
+    const auto comma = forwarded_for.rfind(',');
+    const bool is_last = comma == std::string_view::npos;
+    const auto before = trimmed(is_last ? forwarded_for : forwarded_for.substr(comma + 1));
+    if (!parse(before)) break;
+    client = before;
+    forwarded_for = is_last ? std::string_view{} : forwarded_for.substr(0, comma);
+  }
+  return client;
+}
+
+}  // namespace sluice::http

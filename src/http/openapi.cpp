@@ -1,0 +1,118 @@
+#include "http/openapi.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string_view>
+
+#include "base/json.hpp"
+#include "http/response.hpp"
+#include "http/text.hpp"
+
+namespace sluice::http {
+namespace {
+
+Json content(std::string_view media, const std::string& schema) {
+  return Json::object({{media, Json::object({{"schema", Json::raw(schema)}})}});
+}
+
+Json parameters_of(const Route& route) {
+  auto parameters = Json::array();
+  for (std::size_t from = 0; (from = route.path.find('{', from)) != std::string::npos;) {
+    const auto end = route.path.find('}', from);
+    parameters.add(Json::object({{"name", route.path.substr(from + 1, end - from - 1)},
+                                 {"in", "path"},
+                                 {"required", true},
+                                 {"schema", Json::raw(R"({"type":"string"})")}}));
+    from = end;
+  }
+  for (const auto& parameter : route.parameters)
+    parameters.add(Json::object({{"name", parameter.name},
+                                 {"in", parameter.in},
+                                 {"description", parameter.description},
+                                 {"required", parameter.required},
+                                 {"schema", Json::raw(parameter.schema)}}));
+  return parameters;
+}
+
+/// Problems of one status are one response, which names them all.
+Json responses_of(const Route& route) {
+  auto responses = Json::object();
+  for (const auto& answer : route.answers) {
+    auto response = Json::object({{"description", answer.description}});
+    if (!answer.schema.empty()) response.add("content", content(answer.media, answer.schema));
+    responses.add(std::to_string(answer.status), response);
+  }
+  std::map<int, std::string> problems;
+  const auto add = [&](const ProblemType& problem) {
+    auto& text = problems[problem.status];
+    if (!text.empty()) text += "; ";
+    (text += type_of(problem)) += ": ";
+    text += problem.title;
+  };
+  std::ranges::for_each(route.problems, [&](const auto* problem) { add(*problem); });
+  std::ranges::for_each(own_problems, [&](const auto* problem) { add(*problem); });
+  for (const auto& [status, text] : problems) {
+    if (std::ranges::any_of(route.answers, [&](const auto& row) { return row.status == status; }))
+      continue;  // said by the route itself
+    responses.add(
+        std::to_string(status),
+        Json::object(
+            {{"description", text},
+             {"content", content(problem_media, R"({"$ref":"#/components/schemas/Problem"})")}}));
+  }
+  return responses;
+}
+
+Json operation_of(const Route& route) {
+  auto operation = Json::object({{"operationId", route.operation},
+                                 {"summary", route.summary},
+                                 {"parameters", parameters_of(route)}});
+  if (!route.request.empty())
+    operation.add("requestBody", Json::object({{"required", true},
+                                               {"content", content(json_media, route.request)}}));
+  operation.add("responses", responses_of(route));
+  if (!route.credentials.empty())
+    operation.add("security", Json::array({Json::object({{route.credentials, Json::array()}})}));
+  return operation;
+}
+
+constexpr std::string_view problem_schema = R"({
+"type":"object",
+"required":["type","title","status"],
+"properties":{
+"type":{"type":"string","format":"uri"},
+"title":{"type":"string"},
+"status":{"type":"integer"},
+"detail":{"type":"string"}},
+"additionalProperties":true})";
+
+Json named(const std::vector<std::pair<std::string, std::string>>& rows) {
+  auto object = Json::object();
+  for (const auto& [name, json] : rows) object.add(name, Json::raw(json));
+  return object;
+}
+
+}  // namespace
+
+std::string openapi(const Routes& routes, const ApiDocument& document) {
+  std::map<std::string_view, Json> paths;
+  for (const auto& route : routes.all()) {
+    std::string method;
+    std::ranges::transform(route.method, std::back_inserter(method), lower);
+    paths.try_emplace(route.path, Json::object()).first->second.add(method, operation_of(route));
+  }
+  auto all = Json::object();
+  for (const auto& [path, operations] : paths) all.add(path, operations);
+  auto schemas = named(document.schemas);
+  schemas.add("Problem", Json::raw(std::string{problem_schema}));
+  return Json::object(
+             {{"openapi", "3.1.0"},
+              {"info", Json::object({{"title", document.title}, {"version", document.version}})},
+              {"paths", all},
+              {"components", Json::object({{"schemas", schemas},
+                                           {"securitySchemes", named(document.credentials)}})}})
+      .text();
+}
+
+}  // namespace sluice::http

@@ -1,0 +1,260 @@
+#include "http/reader.hpp"
+
+#include <algorithm>
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/error.hpp>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "http/text.hpp"
+
+namespace sluice::http {
+namespace {
+
+namespace beast = boost::beast::http;
+using boost::beast::error_code;
+using Text = boost::beast::string_view;
+
+std::string_view view(Text text) noexcept { return {text.data(), text.size()}; }
+
+bool is_number(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// A host and a port as RFC 3986 spells them, no more: no user, no path.
+bool is_host(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
+           std::string_view{"-._~%!$&'()*+;=:[]"}.find(c) != std::string_view::npos;
+  });
+}
+
+/// Chunked bodies may have so many bytes of framing for each byte that a body may have.
+constexpr std::size_t most_framing = 8;
+
+}  // namespace
+
+/// What Beast finds becomes a Request. A refusal of ours ends its work with an error.
+class RequestReader::Parser final : public beast::basic_parser<true> {
+ public:
+  explicit Parser(const Limits& limits) : limits_(limits) {
+    eager(true);
+    header_limit(static_cast<std::uint32_t>(limits.head));
+    body_limit(limits.body);
+  }
+
+  Request& request() noexcept { return request_; }
+  /// Ours, if it was ours.
+  const Refusal& refusal() const noexcept { return refusal_; }
+  bool expects_continue() const noexcept { return expects_continue_; }
+  void continued() noexcept { expects_continue_ = false; }
+  std::size_t parse(std::string_view bytes, error_code& error) {
+    return put(boost::asio::const_buffer{bytes.data(), bytes.size()}, error);
+  }
+
+ private:
+  void refuse(error_code& error, const ProblemType& problem, std::string_view detail) {
+    refusal_ = {&problem, detail};
+    error = beast::error::bad_value;
+  }
+
+  void on_request_impl(beast::verb, Text method, Text target, int version,
+                       error_code& error) override {
+    request_.method_ = view(method);
+    request_.version_ = version;
+    if (version != 10 && version != 11)
+      return refuse(error, problems::version_not_supported, "HTTP/1.1 and HTTP/1.0 are");
+    auto path = view(target);
+    for (const std::string_view scheme : {"http://", "https://"}) {
+      if (!same_word(path.substr(0, scheme.size()), scheme)) continue;
+      path.remove_prefix(scheme.size());
+      const auto host = path.substr(0, path.find_first_of("/?#"));
+      if (host.empty() || !is_host(host))
+        return refuse(error, problems::bad_request, "the target has no host");
+      path.remove_prefix(host.size());
+      if (path.empty() || path.front() == '?')
+        return refuse(error, problems::bad_request, "the target has no path");
+    }
+    if (!path.starts_with('/') || path.find('#') != std::string_view::npos)
+      return refuse(error, problems::bad_request, "the target is no path");
+    const auto question = path.find('?');
+    request_.path_ = path.substr(0, question);
+    if (question != std::string_view::npos) request_.query_ = path.substr(question + 1);
+  }
+
+  void on_response_impl(int, Text, int, error_code&) override {}
+
+  void on_field_impl(beast::field known, Text name, Text value, error_code& error) override {
+    if (has_head_) return;  // a trailer
+    if (request_.fields_.size() == limits_.fields)
+      return refuse(error, problems::head_too_large, "too many fields");
+    request_.fields_.push_back({view(name), view(value)});
+    switch (known) {
+      case beast::field::host:
+        if (++hosts_ > 1) return refuse(error, problems::bad_request, "more than one Host");
+        if (!is_host(view(value))) return refuse(error, problems::bad_request, "Host is no host");
+        break;
+      case beast::field::content_length:
+        if (++lengths_ > 1 || !is_number(view(value)))
+          return refuse(error, problems::bad_request, "Content-Length is not one number");
+        break;
+      case beast::field::transfer_encoding:
+        ++encodings_;
+        if (!same_word(view(value), "chunked"))
+          return refuse(error, problems::not_implemented,
+                        "of the transfer codings only chunked is known");
+        break;
+      case beast::field::expect:
+        if (!same_word(view(value), "100-continue"))
+          return refuse(error, problems::expectation_failed, "only 100-continue is known");
+        expects_continue_ = request_.version_ == 11;
+        break;
+      default: break;
+    }
+  }
+
+  void on_header_impl(error_code& error) override {
+    has_head_ = true;
+    request_.keep_alive_ = keep_alive();
+    if (request_.version_ == 11 && hosts_ == 0)
+      return refuse(error, problems::bad_request, "Host is missing");
+    if (encodings_ > 1 || (encodings_ == 1 && (lengths_ != 0 || request_.version_ == 10)))
+      return refuse(error, problems::bad_request, "Transfer-Encoding and something against it");
+  }
+
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+  std::size_t on_body_impl(Text body, error_code&) override {
+    request_.body_.append(body.data(), body.size());
+    return body.size();
+  }
+  void on_chunk_header_impl(std::uint64_t, Text, error_code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, Text body, error_code& error) override {
+    if (request_.body_.size() + body.size() > limits_.body)
+      refuse(error, problems::body_too_large, "the body is too large");
+    else
+      request_.body_.append(body.data(), body.size());
+    return body.size();
+  }
+  void on_finish_impl(error_code&) override {}
+
+  const Limits& limits_;
+  Request request_;
+  Refusal refusal_;
+  std::size_t hosts_ = 0, lengths_ = 0, encodings_ = 0;
+  bool has_head_ = false;
+  bool expects_continue_ = false;
+};
+
+RequestReader::RequestReader(const Limits& limits) noexcept : limits_(&limits) {}
+RequestReader::~RequestReader() = default;
+RequestReader::RequestReader(RequestReader&&) noexcept = default;
+
+std::size_t RequestReader::refuse(const ProblemType& problem, std::string_view detail) {
+  refusal_ = {&problem, detail};
+  stage_ = Stage::refused;
+  parser_.reset();
+  return 0;
+}
+
+std::size_t RequestReader::read(std::string_view bytes) {
+  if (stage_ == Stage::body) return read_body(bytes);
+  std::size_t empty_lines = 0;
+  if (stage_ == Stage::between)
+    while (bytes.substr(empty_lines).starts_with("\r\n")) empty_lines += 2;
+  return empty_lines + read_head(bytes.substr(empty_lines));
+}
+
+/// Gives where the body begins; 0: not yet, or refused. Each byte is looked at once, however they
+/// come.
+std::size_t RequestReader::end_of_head(std::string_view bytes) {
+  for (auto from = searched_;;) {
+    const auto line = bytes.find('\n', from);
+    if (line == std::string_view::npos) {
+      searched_ = bytes.size();
+      return 0;
+    }
+    if (line == 0 || bytes[line - 1] != '\r')
+      return refuse(problems::bad_request, "a line does not end with CR LF");
+    if (line >= 3 && bytes[line - 2] == '\n') return line + 1;
+    if (line + 1 == bytes.size()) {  // the byte behind it decides
+      searched_ = line;
+      return 0;
+    }
+    if (bytes[line + 1] == ' ' || bytes[line + 1] == '\t')
+      return refuse(problems::bad_request, "a field is folded over lines");
+    from = line + 1;
+  }
+}
+
+std::size_t RequestReader::read_head(std::string_view bytes) {
+  if (bytes.empty() || bytes == "\r") return 0;
+  stage_ = Stage::head;
+  const auto size = end_of_head(bytes.substr(0, limits_->head));
+  if (stage_ == Stage::refused) return 0;
+  if (size == 0) {
+    if (bytes.size() >= limits_->head) refuse(problems::head_too_large, "the head is too large");
+    return 0;
+  }
+  begin(bytes.substr(0, size));
+  if (stage_ != Stage::body) return size;
+  return size + read_body(bytes.substr(size));
+}
+
+/// The head is copied once, to where the request's views stay good.
+void RequestReader::begin(std::string_view head) {
+  searched_ = framing_ = 0;
+  parser_ = std::make_unique<Parser>(*limits_);
+  auto& request = parser_->request();
+  request.head_.assign(head.begin(), head.end());
+  request.fields_.reserve(16);
+  stage_ = Stage::body;
+  feed({request.head_.data(), request.head_.size()});
+}
+
+std::size_t RequestReader::read_body(std::string_view bytes) {
+  if (bytes.empty() || stage_ != Stage::body) return 0;
+  const auto before = parser_->request().body().size();
+  const auto used = feed(bytes);
+  if (stage_ == Stage::refused) return 0;
+  if (stage_ == Stage::done) return used;
+  framing_ += used - (parser_->request().body().size() - before);
+  const auto kept = bytes.size() - used;  // of a chunk's size or of trailers without an end
+  if (kept > limits_->head || framing_ > most_framing * limits_->body)
+    return refuse(problems::bad_request, "the chunks of the body are mostly framing");
+  return used;
+}
+
+std::size_t RequestReader::feed(std::string_view bytes) {
+  error_code error;
+  const auto used = parser_->parse(bytes, error);
+  if (error && error != beast::error::need_more) {
+    if (const auto ours = parser_->refusal(); ours.problem) {
+      refuse(*ours.problem, ours.detail);
+    } else if (error == beast::error::body_limit) {
+      refuse(problems::body_too_large, "the body is too large");
+    } else if (error == beast::error::bad_version) {
+      refuse(problems::version_not_supported, "HTTP/1.1 and HTTP/1.0 are");
+    } else {
+      refuse(problems::bad_request, "this is not HTTP/1.1");
+    }
+    return 0;
+  }
+  if (parser_->is_done()) stage_ = Stage::done;
+  return used;
+}
+
+bool RequestReader::take_expectation() noexcept {
+  if (stage_ != Stage::body || !parser_->expects_continue()) return false;
+  parser_->continued();
+  return true;
+}
+
+Request RequestReader::take_request() {
+  stage_ = Stage::between;
+  auto request = std::move(parser_->request());
+  parser_.reset();
+  return request;
+}
+
+}  // namespace sluice::http

@@ -1,0 +1,108 @@
+#include "http/server.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "http/response.hpp"
+#include "http/worker.hpp"
+
+namespace sluice::http {
+namespace {
+
+constexpr int backlog = 4096;
+
+std::uint16_t port_of(int descriptor) {
+  net::Address address;
+  address.size = sizeof address.storage;
+  auto* const raw = reinterpret_cast<sockaddr*>(&address.storage);
+  if (::getsockname(descriptor, raw, &address.size) != 0) return 0;
+  if (address.family() == AF_INET)
+    return ntohs(reinterpret_cast<const sockaddr_in*>(raw)->sin_port);
+  if (address.family() == AF_INET6)
+    return ntohs(reinterpret_cast<const sockaddr_in6*>(raw)->sin6_port);
+  return 0;
+}
+
+/// One for each loop: sockets that share a port, or one unix socket that all accept from.
+std::vector<net::ServerSocket> listen(net::Endpoint endpoint, std::size_t count) {
+  std::vector<net::ServerSocket> sockets;
+  sockets.push_back(net::ServerSocket::open(
+      endpoint, {.backlog = backlog, .share_port = count > 1, .first = true, .permissions = {}}));
+  endpoint.port = port_of(sockets.front().descriptor());
+  while (sockets.size() < count)
+    sockets.push_back(endpoint.is_unix() ? sockets.front().duplicate()
+                                         : net::ServerSocket::open(endpoint, {.backlog = backlog,
+                                                                              .share_port = true,
+                                                                              .first = false,
+                                                                              .permissions = {}}));
+  return sockets;
+}
+
+Route health(std::string path, std::string operation, std::string summary, Handler handler) {
+  return {.method = "GET",
+          .path = std::move(path),
+          .operation = std::move(operation),
+          .summary = std::move(summary),
+          .parameters = {},
+          .request = {},
+          .answers = {{.status = 200, .description = "It does", .schema = R"({"type":"object"})"}},
+          .problems = {},
+          .credentials = {},
+          .handler = std::move(handler)};
+}
+
+}  // namespace
+
+Server::Server(Clock& clock, Routes routes, ServerOptions options) {
+  const auto fine = json(200, Json::object({{"status", "ok"}}));
+  routes.add(health("/livez", "livez", "Whether the process serves",
+                    [fine](Request&&, Responder&& respond) { respond.send(fine); }));
+  routes.add(health(
+      "/readyz", "readyz", "Whether it takes new clients",
+      [this, fine](Request&&, Responder&& respond) {
+        respond.send(is_ready() ? fine : problem(problems::unavailable, "it is about to stop"));
+      }));
+  routes.add(health("/openapi.json", "openapi", "This interface, as OpenAPI 3.1",
+                    [this](Request&&, Responder&& respond) {
+                      respond.send(
+                          {.status = 200, .media = json_media, .body = document_, .fields = {}});
+                    }));
+  document_ = openapi(routes, options.api);
+  const auto& limits = options.limits;
+  shared_.reset(new Shared{
+      .routes = std::move(routes),
+      .limits = limits,
+      .trusted = Networks{options.trusted},
+      .tls = std::move(options.tls),
+      .places = {},
+  });
+  shared_->places.limit(limits.connections, limits.connections_of_a_client);
+  const std::size_t loops =
+      options.loops != 0 ? options.loops : std::max(1U, std::thread::hardware_concurrency());
+  for (auto& socket : listen(options.listen, loops)) {
+    port_ = port_of(socket.descriptor());
+    workers_.push_back(std::make_unique<Worker>(clock, *shared_, std::move(socket)));
+  }
+  for (auto& worker : workers_) worker->start();
+}
+
+Server::~Server() = default;
+
+void Server::stop(std::chrono::nanoseconds within, std::chrono::nanoseconds notice) {
+  is_ready_.store(false, std::memory_order_release);
+  for (auto& worker : workers_) worker->stop(std::min(notice, within), within);
+  for (auto& worker : workers_) worker->join();
+}
+
+std::string Server::metrics() const {
+  std::vector<const Counts*> loops;
+  for (const auto& worker : workers_) loops.push_back(&worker->counts());
+  return metrics_text(shared_->routes, loops);
+}
+
+}  // namespace sluice::http

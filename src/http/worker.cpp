@@ -1,0 +1,217 @@
+#include "http/worker.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "base/thread.hpp"
+#include "sluice/log.hpp"
+
+namespace sluice::http {
+namespace {
+
+using namespace std::chrono_literals;
+using Outcome = net::ServerSocket::Outcome;
+
+/// How late a connection may be found overdue.
+constexpr auto tick_interval = 100ms;
+constexpr int clients_a_turn = 64;
+/// No descriptors are left: so long no client is accepted.
+constexpr auto rest_time = 100ms;
+constexpr auto linger_time = 2s;
+/// While it drains, an idle client gets so long to ask what it is about to.
+constexpr auto farewell_time = 1s;
+
+/// "127.0.0.1:80" and "[::1]:80" without the port; of a unix socket nothing.
+std::string host_of(int descriptor) {
+  auto peer = net::peer_of(descriptor);
+  const auto colon = peer.rfind(':');
+  if (colon == std::string::npos) return {};
+  return peer.starts_with('[') ? peer.substr(1, colon - 2) : peer.substr(0, colon);
+}
+
+}  // namespace
+
+Worker::Worker(Clock& clock, Shared& shared, net::ServerSocket listener)
+    : shared_(shared),
+      counts_(shared.routes.all().size()),
+      tls_failed_([this](const Error&) { counts_.tls.add(); }),
+      loop_(clock),
+      mailbox_(std::make_shared<Mailbox>(static_cast<Mailbox::Owner&>(*this))),
+      listener_(std::move(listener)) {
+  loop_.add_listener(listener_.descriptor(), *this);
+  loop_.after(tick_interval, [this] { tick(); });
+}
+
+Worker::~Worker() {
+  stop(0ns, 0ns);
+  join();
+  mailbox_->close();
+  close_listener();
+  while (!connections_.empty()) connections_.begin()->second->close();
+}
+
+void Worker::start() {
+  thread_ = start_thread([this] { serve(); });
+}
+
+void Worker::serve() {
+  mailbox_->enter();
+  while (!is_ending_.load(std::memory_order_acquire)) loop_.turn(1h);
+  mailbox_->close();
+  close_listener();
+  while (!connections_.empty()) connections_.begin()->second->close();
+}
+
+void Worker::stop(std::chrono::nanoseconds notice, std::chrono::nanoseconds within) {
+  loop_.post([this, notice, within] {
+    loop_.after(notice, [this] { drain(); });
+    loop_.after(within, [this] { is_ending_.store(true, std::memory_order_release); });
+  });
+}
+
+void Worker::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Worker::close_listener() {
+  if (listener_.descriptor() < 0) return;
+  loop_.cancel(resting_);
+  loop_.remove(listener_.descriptor());
+  listener_ = {};
+}
+
+void Worker::drain() {
+  if (std::exchange(is_draining_, true)) return;
+  for (;;) {  // whom the kernel has accepted already is served
+    auto accepted = listener_.accept();
+    if (accepted.outcome != Outcome::accepted) break;
+    accept(std::move(accepted.socket));
+  }
+  close_listener();
+  std::vector<Connection*> streams{waiting_for(Phase::streaming).begin(),
+                                   waiting_for(Phase::streaming).end()};
+  for (auto* connection : streams) connection->end_stream();
+  tick();
+}
+
+void Worker::ready(Readiness) {
+  if (listener_.descriptor() < 0) return;
+  for (int i = 0; i < clients_a_turn; ++i) {
+    auto accepted = listener_.accept();
+    switch (accepted.outcome) {
+      case Outcome::accepted: accept(std::move(accepted.socket)); break;
+      case Outcome::none: return;
+      case Outcome::out_of_descriptors:
+      case Outcome::failed:
+        if (failures_.is_due(loop_.now()))
+          log(LogLevel::error, fmt::format("http: accept failed: {}",
+                                           std::generic_category().message(accepted.error)));
+        return rest();
+    }
+  }
+}
+
+void Worker::rest() {
+  loop_.remove(listener_.descriptor());
+  resting_ = loop_.after(rest_time, [this] { loop_.add_listener(listener_.descriptor(), *this); });
+}
+
+void Worker::accept(net::Socket socket) {
+  auto client = host_of(socket.descriptor());
+  // A trusted proxy speaks for many.
+  auto place = trusted().has(client) ? std::string{} : net::network_of(socket.descriptor());
+  switch (shared_.places.enter(place)) {
+    case Places::Outcome::entered: break;
+    case Places::Outcome::full: return counts_.connections.add();
+    case Places::Outcome::too_many_of_a_client: return counts_.connections_of_a_client.add();
+  }
+  auto transport = shared_.tls ? shared_.tls->accept(std::move(socket), tls_failed_)
+                               : std::make_unique<net::Socket>(std::move(socket));
+  const auto id = ++last_id_;
+  auto made = std::make_unique<Connection>(*this, id, std::move(transport), std::move(client),
+                                           std::move(place), shared_.tls.has_value());
+  auto& idle = waiting_for(Phase::idle);
+  made->in_list_ = idle.insert(idle.end(), made.get());
+  made->since_ = loop_.now();
+  connections_.emplace(id, std::move(made));
+  counts_.open_connections.add();
+}
+
+void Worker::forget(Connection& connection) {
+  shared_.places.leave(connection.place());
+  waiting_for(connection.phase_).erase(connection.in_list_);
+  counts_.open_connections.add(-1);
+  const auto found = connections_.find(connection.id());
+  loop_.bury(std::move(found->second));
+  connections_.erase(found);
+}
+
+void Worker::enter(Connection& connection, Phase phase) {
+  auto& from = waiting_for(connection.phase_);
+  auto& to = waiting_for(phase);
+  to.splice(to.end(), from, connection.in_list_);
+  connection.phase_ = phase;
+  connection.since_ = loop_.now();
+}
+
+std::chrono::nanoseconds Worker::time_of(Phase phase) const noexcept {
+  switch (phase) {
+    case Phase::idle: return is_draining_ ? farewell_time : limits().idle_time;
+    case Phase::head: return limits().head_time;
+    case Phase::body: return limits().body_time;
+    case Phase::answering: return std::chrono::nanoseconds::max();  // its handler says when
+    case Phase::sending: return limits().send_time;
+    case Phase::streaming: return limits().comment_time;
+    case Phase::lingering: return linger_time;
+  }
+  return {};
+}
+
+void Worker::tick() {
+  for (std::size_t phase = 0; phase < phases; ++phase) {
+    auto& waiting = waiting_[phase];
+    const auto time = time_of(static_cast<Phase>(phase));
+    while (!waiting.empty() && Clock::add(waiting.front()->since_, time) <= loop_.now())
+      waiting.front()->overdue();
+  }
+  static_cast<void>(loop_.blocks().trim());
+  if (is_draining_ && connections_.empty()) is_ending_.store(true, std::memory_order_release);
+  loop_.after(tick_interval, [this] { tick(); });
+}
+
+std::string_view Worker::date() {
+  if (loop_.now() >= date_ends_) {
+    const auto now = loop_.clock().wall();
+    const auto second = std::chrono::floor<std::chrono::seconds>(now);
+    date_ = http_date(now);
+    date_ends_ = loop_.now() + (second + 1s - now);
+  }
+  return date_;
+}
+
+void Worker::wake() {
+  loop_.post([this] { mailbox_->collect(); });
+}
+
+void Worker::deliver(Mailbox::Letter letter) {
+  const auto found = connections_.find(letter.connection);
+  if (found == connections_.end()) {
+    if (const auto* begin = std::get_if<Mailbox::Begin>(&letter.content))
+      begin->state->is_open.store(false, std::memory_order_release);
+    return;
+  }
+  auto& connection = *found->second;
+  if (auto* response = std::get_if<Response>(&letter.content))
+    connection.answer(letter.request, std::move(*response));
+  else if (auto* begin = std::get_if<Mailbox::Begin>(&letter.content))
+    connection.begin_stream(letter.request, std::move(begin->state));
+  else if (const auto* bytes = std::get_if<Mailbox::Bytes>(&letter.content))
+    connection.send_event(bytes->bytes);
+  else
+    connection.end_stream();
+}
+
+}  // namespace sluice::http

@@ -1,0 +1,103 @@
+/// One loop of the server, with its thread and its connections.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/rare_line.hpp"
+#include "http/connection.hpp"
+#include "http/counts.hpp"
+#include "http/limits.hpp"
+#include "http/networks.hpp"
+#include "http/places.hpp"
+#include "http/routes.hpp"
+#include "loop/loop.hpp"
+#include "net/server_socket.hpp"
+#include "net/tls.hpp"
+
+namespace sluice::http {
+
+/// What the loops of a server have in common. Nothing of it changes but the places.
+struct Shared {
+  Routes routes;
+  Limits limits;
+  Networks trusted;
+  std::optional<net::TlsContext> tls;
+  Places places;
+};
+
+class Worker final : private Mailbox::Owner, private loop::EventHandler {
+ public:
+  Worker(Clock& clock, Shared& shared, net::ServerSocket listener);
+  /// Ends at once.
+  ~Worker();
+
+  void start();
+  /// Any thread: after `notice` it drains, after `within` it ends, or before if no client is left.
+  void stop(std::chrono::nanoseconds notice, std::chrono::nanoseconds within);
+  /// Waits for the end that stop() has asked for.
+  void join();
+  const Counts& counts() const noexcept { return counts_; }
+
+  // For connections, in the loop's thread.
+  loop::Loop& loop() noexcept { return loop_; }
+  const Limits& limits() const noexcept { return shared_.limits; }
+  const Routes& routes() const noexcept { return shared_.routes; }
+  const Networks& trusted() const noexcept { return shared_.trusted; }
+  Counts& counts() noexcept { return counts_; }
+  const std::shared_ptr<Mailbox>& mailbox() const noexcept { return mailbox_; }
+  bool is_draining() const noexcept { return is_draining_; }
+  /// Of the Date field.
+  std::string_view date();
+  /// Empty text to write into, and to clear.
+  std::string& scratch() noexcept { return scratch_; }
+  /// The connection waits for something else from now on.
+  void enter(Connection& connection, Phase phase);
+  void forget(Connection& connection);
+
+ private:
+  void ready(Readiness readiness) override;
+  void deliver(Mailbox::Letter letter) override;
+  void wake() override;
+
+  void serve();
+  void accept(net::Socket socket);
+  void close_listener();
+  void rest();
+  void drain();
+  void tick();
+  std::chrono::nanoseconds time_of(Phase phase) const noexcept;
+  std::list<Connection*>& waiting_for(Phase phase) noexcept {
+    return waiting_[static_cast<std::size_t>(phase)];
+  }
+
+  Shared& shared_;
+  Counts counts_;
+  const net::TlsFailure tls_failed_;
+  loop::Loop loop_;
+  std::shared_ptr<Mailbox> mailbox_;
+  net::ServerSocket listener_;
+  loop::Loop::TimerId resting_{};
+  RareLine failures_;
+  std::uint64_t last_id_ = 0;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
+  // By what they wait for, those that have waited longest in front: each has the same time.
+  std::array<std::list<Connection*>, phases> waiting_;
+  std::string scratch_;
+  std::string date_;
+  SteadyTime date_ends_{};
+  bool is_draining_ = false;
+  std::atomic<bool> is_ending_{false};
+  std::thread thread_;
+};
+
+}  // namespace sluice::http
