@@ -213,6 +213,9 @@ void RequestReader::begin(std::string_view head) {
   request.fields_.reserve(16);
   stage_ = Stage::body;
   feed({request.head_.data(), request.head_.size()});
+  // Of a line that is too short Beast says that more must come.
+  if (stage_ == Stage::body && !parser_->is_header_done())
+    refuse(problems::bad_request, "this is not HTTP/1.1");
 }
 
 std::size_t RequestReader::read_body(std::string_view bytes) {

@@ -79,6 +79,7 @@ std::vector<Hostile> hostile_requests() {
        400},
       {"field without a name", "GET /hello HTTP/1.1\r\nHost: test\r\n: x\r\n\r\n", 400},
       {"field without a colon", "GET /hello HTTP/1.1\r\nHost: test\r\nx\r\n\r\n", 400},
+      {"a line that is too short", "GET / 1\r\n\r\n", 400},
       {"no version", "GET /hello\r\nHost: test\r\n\r\n", 400},
       {"HTTP/2.0", "GET /hello HTTP/2.0\r\nHost: test\r\n\r\n", 505},
       {"HTTP/1.2", "GET /hello HTTP/1.2\r\nHost: test\r\n\r\n", 505},

@@ -1,0 +1,81 @@
+// curl as an independent client, in plain and over TLS; curl knows nothing of our reading.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "net/tls.hpp"
+#include "serving.hpp"
+#include "support/certificates.hpp"
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+
+namespace sluice::http {
+namespace {
+
+using testing::HasSubstr;
+
+/// Headers and bodies of all answers. The exit code of curl, if it is not 0.
+std::string curl(std::vector<std::string> arguments) {
+  const test::TempDir folder;
+  const auto output = folder / "output";
+  arguments.insert(arguments.begin(),
+                   {"curl", "--silent", "--show-error", "--include", "--max-time", "60"});
+  test::Process process{arguments, {.directory = {}, .environment = {}, .output = output}};
+  const int code = process.wait();
+  std::ifstream file{output};
+  std::string text{std::istreambuf_iterator<char>{file}, {}};
+  return code == 0 ? text : "curl exits with " + std::to_string(code) + ": " + text;
+}
+
+std::string url(const Serving& serving, const std::string& path,
+                const std::string& scheme = "http") {
+  return scheme + "://127.0.0.1:" + std::to_string(serving.port()) + path;
+}
+
+TEST(HttpPeer, CurlKeepsTheConnection) {
+  Serving serving;
+  const auto output =
+      curl({"--verbose", url(serving, "/hello"), url(serving, "/items/caf%C3%A9?q=1")});
+  EXPECT_THAT(output, HasSubstr("hello"));
+  EXPECT_THAT(output, HasSubstr("caf\xc3\xa9|1"));
+  EXPECT_THAT(output, HasSubstr("Re-using existing connection"));
+}
+
+TEST(HttpPeer, CurlSendsBodies) {
+  Serving serving;
+  EXPECT_THAT(curl({"--data", "a=b", url(serving, "/echo")}), HasSubstr("\r\n\r\na=b"));
+  const std::string large(10'000, 'x');
+  EXPECT_THAT(curl({"--expect100-timeout", "30", "-H", "Expect: 100-continue", "--data", large,
+                    url(serving, "/echo")}),
+              testing::AllOf(HasSubstr("100 Continue"), HasSubstr("\r\n\r\n" + large)));
+  EXPECT_THAT(curl({"-H", "Transfer-Encoding: chunked", "--data", large, url(serving, "/echo")}),
+              HasSubstr("\r\n\r\n" + large));
+  EXPECT_THAT(curl({"--head", url(serving, "/hello")}), HasSubstr("Content-Length: 5\r\n"));
+}
+
+TEST(HttpPeer, CurlSpeaksTls) {
+  test::Certificates certificates;
+  const auto context = net::TlsContext::for_server(
+      {.certificate = certificates["server.pem"], .key = certificates["server.key"], .ca = {}});
+  Serving serving{{.tls = context}};
+  const auto ca = certificates["ca.pem"];
+  EXPECT_THAT(
+      curl({"--cacert", ca, url(serving, "/hello", "https"), url(serving, "/hello", "https")}),
+      HasSubstr("hello"));
+  EXPECT_THAT(
+      curl({"--cacert", ca, "--data", std::string(10'000, 'x'), url(serving, "/echo", "https")}),
+      HasSubstr(std::string(10'000, 'x')));
+  EXPECT_THAT(curl({"--cacert", ca, "-H", "Host: a b", url(serving, "/hello", "https")}),
+              HasSubstr("400"));
+  EXPECT_THAT(curl({url(serving, "/hello", "https")}), HasSubstr("curl exits with 60"));
+  EXPECT_THAT(curl({url(serving, "/hello", "http")}), HasSubstr("curl exits with"));
+  EXPECT_TRUE(test::comes_true(
+      [&] { return serving.metric("sluice_http_refused_total{cause=\"tls\"}") >= "2"; }));
+}
+
+}  // namespace
+}  // namespace sluice::http
