@@ -30,8 +30,6 @@ bool is_host(std::string_view text) noexcept {
   });
 }
 
-/// Chunked bodies may have so many bytes of framing for each byte that a body may have.
-constexpr std::size_t most_framing = 8;
 /// "0", CR LF, CR LF: with less no chunked body ends. Beast 1.74 asserts that what follows the last
 /// chunk's line does not come in smaller pieces.
 constexpr std::size_t shortest_end = 5;
@@ -206,7 +204,7 @@ std::size_t RequestReader::read_head(std::string_view bytes) {
 
 /// The head is copied once, to where the request's views stay good.
 void RequestReader::begin(std::string_view head) {
-  searched_ = framing_ = 0;
+  searched_ = 0;
   parser_ = std::make_unique<Parser>(*limits_);
   auto& request = parser_->request();
   request.head_.assign(head.begin(), head.end());
@@ -218,17 +216,19 @@ void RequestReader::begin(std::string_view head) {
     refuse(problems::bad_request, "this is not HTTP/1.1");
 }
 
+/// A line of a chunk, or all trailers, have the room of a head, in whatever pieces they come.
 std::size_t RequestReader::read_body(std::string_view bytes) {
-  if (bytes.empty() || (parser_->chunked() && bytes.size() < shortest_end)) return 0;
-  const auto before = parser_->request().body().size();
-  const auto used = feed(bytes);
-  if (stage_ == Stage::refused) return 0;
-  if (stage_ == Stage::done) return used;
-  framing_ += used - (parser_->request().body().size() - before);
-  const auto kept = bytes.size() - used;  // of a chunk's size or of trailers without an end
-  if (kept > limits_->head || framing_ > most_framing * limits_->body)
-    return refuse(problems::bad_request, "the chunks of the body are mostly framing");
-  return used;
+  std::size_t used = 0;
+  for (;;) {
+    const auto rest = bytes.substr(used);
+    if (rest.empty() || (parser_->chunked() && rest.size() < shortest_end)) return used;
+    const auto taken = feed(rest.substr(0, limits_->head));
+    used += taken;
+    if (stage_ != Stage::body) return used;
+    if (taken == 0 && rest.size() >= limits_->head)
+      return refuse(problems::bad_request, "a chunk's line or the trailers are too large");
+    if (taken == 0) return used;
+  }
 }
 
 std::size_t RequestReader::feed(std::string_view bytes) {

@@ -62,7 +62,6 @@ class RequestReader {
   std::unique_ptr<Parser> parser_;  // from the end of a head to the end of its body
   Refusal refusal_;
   std::size_t searched_ = 0;  // of a head without an end: so much has been looked through
-  std::size_t framing_ = 0;   // bytes of chunk sizes and trailers
   Stage stage_ = Stage::between;
 };
 

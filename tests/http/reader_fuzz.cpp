@@ -25,8 +25,15 @@ struct Understood {
 struct Reading {
   std::vector<Understood> requests;
   const ProblemType* refusal = nullptr;
-  bool operator==(const Reading&) const = default;
+  std::size_t waiting = 0;  // bytes that were not used
 };
+
+/// The end of a chunked body is looked at when five bytes of it are there: less may be refused by
+/// one and not yet by the other.
+bool is_same(const Reading& pieces, const Reading& whole) {
+  const bool waits = !pieces.refusal && pieces.waiting < 5;
+  return pieces.requests == whole.requests && (waits || pieces.refusal == whole.refusal);
+}
 
 /// As a connection does: what is not used comes again with more behind it.
 Reading read(std::string_view input, std::size_t piece) {
@@ -57,6 +64,7 @@ Reading read(std::string_view input, std::size_t piece) {
                                   .end = used});
     }
   }
+  reading.waiting = input.size() - used;
   return reading;
 }
 
@@ -175,8 +183,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t piece = 1 + data[0] % 61;
   const std::string_view input{reinterpret_cast<const char*>(data) + 1, size - 1};
   const auto whole = read(input, std::max<std::size_t>(1, input.size()));
-  sluice::test::require(read(input, piece) == whole, "pieces are another request than the whole");
-  sluice::test::require(read(input, 1) == whole, "bytes are another request than the whole");
+  sluice::test::require(is_same(read(input, piece), whole),
+                        "pieces are another request than the whole");
+  sluice::test::require(is_same(read(input, 1), whole), "bytes are another request than the whole");
   Strict strict{input};
   for (const auto& request : whole.requests) {
     const auto understood = strict.next();
