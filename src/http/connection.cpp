@@ -252,12 +252,19 @@ void Connection::settle() {
     phase = Phase::head;
   else if (reader_.stage() == RequestReader::Stage::body)
     phase = Phase::body;
+  else if (!is_established())
+    phase = Phase::head;  // TLS has the same time
   if (phase != phase_) worker_.enter(*this, phase);
 }
 
 void Connection::overdue() {
   switch (phase_) {
-    case Phase::head: return refuse(problems::timeout, "the head did not come in time");
+    case Phase::head:
+      if (reader_.stage() == RequestReader::Stage::head)
+        return refuse(problems::timeout, "the head did not come in time");
+      if (is_established()) return worker_.enter(*this, Phase::idle);
+      worker_.counts().tls.add();
+      return close();
     case Phase::body: return refuse(problems::timeout, "the body did not come in time");
     case Phase::sending: worker_.counts().slow_reader.add(); return close();
     case Phase::streaming:

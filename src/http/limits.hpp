@@ -15,7 +15,8 @@ struct Limits {
   std::size_t connections = 50'000;             ///< of all clients
   std::size_t connections_of_a_client = 1'000;  ///< of an IPv4 address or an IPv6 /64
 
-  std::chrono::seconds head_time{5};  ///< from the first byte of a request to the end of its head
+  std::chrono::seconds head_time{
+      5};  ///< from the first byte of a request to the end of its head; and for TLS
   std::chrono::seconds body_time{5};  ///< from there to the end of its body
   std::chrono::seconds idle_time{60};
   std::chrono::seconds send_time{30};     ///< to take what it was sent

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/integer.hpp"
 #include "http/text.hpp"
 
 namespace sluice::http {
@@ -17,10 +18,6 @@ using boost::beast::error_code;
 using Text = boost::beast::string_view;
 
 std::string_view view(Text text) noexcept { return {text.data(), text.size()}; }
-
-bool is_number(std::string_view text) noexcept {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
 
 /// A host and a port as RFC 3986 spells them, no more: no user, no path.
 bool is_host(std::string_view text) noexcept {
@@ -97,7 +94,7 @@ class RequestReader::Parser final : public beast::basic_parser<true> {
         if (!is_host(view(value))) return refuse(error, problems::bad_request, "Host is no host");
         break;
       case beast::field::content_length:
-        if (++lengths_ > 1 || !is_number(view(value)))
+        if (++lengths_ > 1 || !is_digits(view(value)))
           return refuse(error, problems::bad_request, "Content-Length is not one number");
         break;
       case beast::field::transfer_encoding:

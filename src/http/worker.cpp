@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -94,6 +95,7 @@ void Worker::drain() {
   std::vector<Connection*> streams{waiting_for(Phase::streaming).begin(),
                                    waiting_for(Phase::streaming).end()};
   for (auto* connection : streams) connection->end_stream();
+  for (auto* connection : waiting_for(Phase::idle)) connection->since_ = loop_.now();
   tick();
 }
 
@@ -128,11 +130,21 @@ void Worker::accept(net::Socket socket) {
     case Places::Outcome::full: return counts_.connections.add();
     case Places::Outcome::too_many_of_a_client: return counts_.connections_of_a_client.add();
   }
+  try {
+    welcome(std::move(socket), std::move(client), place);
+  } catch (const std::exception& error) {  // memory or room in epoll is short: it may come again
+    shared_.places.leave(place);
+    if (failures_.is_due(loop_.now()))
+      log(LogLevel::error, fmt::format("http: a client cannot be served: {}", error.what()));
+  }
+}
+
+void Worker::welcome(net::Socket socket, std::string client, const std::string& place) {
   auto transport = shared_.tls ? shared_.tls->accept(std::move(socket), tls_failed_)
                                : std::make_unique<net::Socket>(std::move(socket));
   const auto id = ++last_id_;
   auto made = std::make_unique<Connection>(*this, id, std::move(transport), std::move(client),
-                                           std::move(place), shared_.tls.has_value());
+                                           place, shared_.tls.has_value());
   auto& idle = waiting_for(Phase::idle);
   made->in_list_ = idle.insert(idle.end(), made.get());
   made->since_ = loop_.now();

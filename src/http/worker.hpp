@@ -71,6 +71,7 @@ class Worker final : private Mailbox::Owner, private loop::EventHandler {
 
   void serve();
   void accept(net::Socket socket);
+  void welcome(net::Socket socket, std::string client, const std::string& place);
   void close_listener();
   void rest();
   void drain();

@@ -2,13 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "client.hpp"
 #include "net/tls.hpp"
 #include "serving.hpp"
+#include "sluice/clock.hpp"
 #include "support/certificates.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
@@ -75,6 +78,24 @@ TEST(HttpPeer, CurlSpeaksTls) {
   EXPECT_THAT(curl({url(serving, "/hello", "http")}), HasSubstr("curl exits with"));
   EXPECT_TRUE(test::comes_true(
       [&] { return serving.metric("sluice_http_refused_total{cause=\"tls\"}") >= "2"; }));
+}
+
+TEST(HttpPeer, V39_AClientThatBeginsNoTlsIsEndedInTime) {
+  using namespace std::chrono_literals;
+  test::Certificates certificates;
+  VirtualClock clock;
+  Serving serving{{.loops = 1,
+                   .limits = {.idle_time = std::chrono::hours{100}},
+                   .tls = net::TlsContext::for_server({.certificate = certificates["server.pem"],
+                                                       .key = certificates["server.key"],
+                                                       .ca = {}})},
+                  clock};
+  RawClient client{serving.port()};
+  EXPECT_TRUE(test::comes_true([&] {
+    clock.advance(1s);
+    return client.has_input();
+  }));
+  EXPECT_TRUE(client.is_closed());
 }
 
 }  // namespace
