@@ -42,7 +42,7 @@ function(sluice_library name)
   add_library(sluice::${name} ALIAS sluice_${name}_static)  # inside this build; an installed package chooses
 endfunction()
 
-set(client_folders base resp store net topology redis open lock number id bloom cache)
+set(client_folders base resp store net topology redis open lock number id token room bloom cache)
 set(client_libraries fmt::fmt OpenSSL::Crypto OpenSSL::SSL Threads::Threads cctz highwayhash murmurhash)
 sluice_library(sluice FOLDERS ${client_folders} engine engine_small open_embedded LIBS ${client_libraries} PkgConfig::lua51cpp)
 sluice_library(client FOLDERS ${client_folders} open_without_engine LIBS ${client_libraries})

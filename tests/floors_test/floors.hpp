@@ -28,6 +28,8 @@ inline constexpr std::array folders{
     Folder{"lock", "store base"},
     Folder{"number", "store base"},
     Folder{"id", "store base"},
+    Folder{"token", "base"},
+    Folder{"room", "store base token"},
     Folder{"bloom", "store base"},
     Folder{"cache", "store base"},
     Folder{"sale", "store base number id"},
@@ -37,8 +39,7 @@ inline constexpr std::array folders{
     // 4
     Folder{"open", "engine redis store resp net topology base"},
     Folder{"proxy", "resp loop net topology base"},
-    Folder{"server",
-           "proxy open engine redis lock number id bloom cache sale store resp http loop net base"},
+    Folder{"server", "sale room token store http net base"},
     // 5
     Folder{"cli", "public server proxy open topology base"},
     Folder{"examples", "public"},
@@ -98,6 +99,8 @@ inline constexpr std::array nouns{
     Noun{"lock", "lock"},  // all of them
     Noun{"number", "number"},
     Noun{"id", "id"},
+    Noun{"token", "token"},
+    Noun{"waiting_room", "room"},
     Noun{"bloom_filter", "bloom"},
     Noun{"shared_bloom_filter", "bloom"},
     Noun{"cache_guard", "cache"},
