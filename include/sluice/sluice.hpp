@@ -14,5 +14,7 @@
 #include "sluice/shared_bloom_filter.hpp"  // IWYU pragma: export
 #include "sluice/store.hpp"                // IWYU pragma: export
 #include "sluice/task.hpp"                 // IWYU pragma: export
+#include "sluice/token.hpp"                // IWYU pragma: export
 #include "sluice/value.hpp"                // IWYU pragma: export
+#include "sluice/waiting_room.hpp"         // IWYU pragma: export
 #include "sluice/when_all.hpp"             // IWYU pragma: export
