@@ -31,6 +31,7 @@ Command number_command(const Globals& globals);
 Command id_command(const Globals& globals);
 Command bloom_command(const Globals& globals);
 Command sale_command(const Globals& globals);
+Command room_command(const Globals& globals);
 Command demo_command(const Globals& globals);
 /// Hidden: one of the demo's processes.
 Command demo_instance_command(const Globals& globals);

@@ -60,7 +60,8 @@ Command table(Globals& globals) {
   Command root{
       .name = "sluice",
       .summary =
-          "Locks, numbers, ids, Bloom filters and flash sales for programs that run as many "
+          "Locks, numbers, ids, Bloom filters, flash sales and waiting rooms for programs that run "
+          "as many "
           "instances",
       .options = {{"--store", "URL",
                    "redis://[user:password@]host:port[/db], rediss:// (TLS), redis+unix:///path, "
@@ -75,7 +76,7 @@ Command table(Globals& globals) {
                    into(globals.verbose)}},
       .commands = {lock_command(globals), semaphore_command(globals), latch_command(globals),
                    locks_command(globals), number_command(globals), id_command(globals),
-                   bloom_command(globals), sale_command(globals)},
+                   bloom_command(globals), sale_command(globals), room_command(globals)},
       .details = examples,
   };
   root.commands.push_back(

@@ -360,16 +360,6 @@ Target into_word(std::string& word) {
   return {Target::Takes::one_word, set, {}};
 }
 
-Target into_instant(std::optional<WallTime>& instant) {
-  const auto set = [&instant](const std::string& word) {
-    instant = parse_instant(word);
-    if (!instant)
-      throw Error{Errc::bad_argument,
-                  fmt::format("'{}' is no instant: write {}", word, instant_form)};
-  };
-  return {Target::Takes::one_word, set, {}};
-}
-
 int recover_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   const auto orders = open_orders(args);

@@ -484,7 +484,7 @@ std::set<std::string> commands_in(const std::string& markdown) {
   std::istringstream lines{markdown};
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("## sluice ")) commands.insert(line.substr(10));
-  for (const char* const other : {"latch", "sale", "bloom", "proxy"}) commands.erase(other);
+  for (const char* const other : {"latch", "sale", "bloom", "room", "proxy"}) commands.erase(other);
   return commands;
 }
 
@@ -521,6 +521,15 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
       {"bloom rebuild", "bloom rebuild B$0 -n 100 ann"},
       {"bloom save", "bloom save B$0 b$0.bloom"},
       {"bloom load", "bloom load C$0 b$0.bloom"},
+      {"room create", "room create R$0"},
+      {"room status", "room status R$0"},
+      {"room rate", "room rate R$0 --inside 7"},
+      {"room units", "room units R$0 3"},
+      {"room pause", "room pause R$0"},
+      {"room resume", "room resume R$0"},
+      {"room close", "room close R$0"},
+      {"room verify", "room verify R$0"},
+      {"room remove", "room remove R$0"},
       {"demo", "demo --buyers 5 --stock 2"},
       {"bench", "bench --each 1ms --threads 2"},
       {"doctor", "doctor"},

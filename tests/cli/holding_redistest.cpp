@@ -7,18 +7,18 @@ namespace {
 
 using test::PlainClient;
 using test::Ran;
-using Words = std::vector<std::string>;
+using CommandWords = std::vector<std::string>;
 
 struct Kind {
   const char* name;
-  Words words;  ///< before the name
-  Words end;    ///< after it
+  CommandWords words;  ///< before the name
+  CommandWords end;    ///< after it
   const char* key;
 };
 
-Words command_of(const Kind& kind, const std::string& wait, const Words& command,
-                 const Words& times = {}) {
-  Words words = kind.words;
+CommandWords command_of(const Kind& kind, const std::string& wait, const CommandWords& command,
+                        const CommandWords& times = {}) {
+  CommandWords words = kind.words;
   words.insert(words.end(), {"deploy", "--wait", wait});
   words.insert(words.end(), times.begin(), times.end());
   words.insert(words.end(), kind.end.begin(), kind.end.end());
@@ -34,7 +34,7 @@ TEST_P(Holding, RunsACommandAndExitsWithItsStatus) {
   EXPECT_EQ(run_on_redis(command_of(GetParam(), "1m", {"sh", "-c", "exit 7"})).status, 7);
   EXPECT_EQ(run_on_redis(command_of(GetParam(), "1m", {"no-such-command"})).status, 127);
   EXPECT_EQ(run_on_redis(command_of(GetParam(), "1m", {"/"})).status, 126);
-  Words json = command_of(GetParam(), "1m", {"true"});
+  CommandWords json = command_of(GetParam(), "1m", {"true"});
   json.insert(json.begin(), "--json");
   const auto said = run_on_redis(json).json();
   EXPECT_EQ(said.at("outcome"), "released");

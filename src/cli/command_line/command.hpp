@@ -17,10 +17,13 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sluice/clock.hpp"
 
 namespace sluice::cli {
 
@@ -41,6 +44,8 @@ Target into(std::vector<std::string>& words);
 /// A bare number is seconds.
 Target into(std::chrono::milliseconds& time);
 Target into(double& number, double least, double most);
+/// As ISO 8601 writes it, with its zone.
+Target into_instant(std::optional<WallTime>& instant);
 Target into_integer(std::function<void(std::int64_t)> set, std::string preset, std::int64_t least,
                     std::int64_t most);
 template <std::integral Number>

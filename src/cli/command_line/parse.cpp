@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/duration.hpp"
+#include "base/instant.hpp"
 #include "base/integer.hpp"
 #include "base/text.hpp"
 #include "cli/command_line/command.hpp"
@@ -303,6 +304,14 @@ Target into(std::chrono::milliseconds& time) {
     time = std::chrono::duration_cast<std::chrono::milliseconds>(*parsed);
   };
   return {Target::Takes::one_word, set, duration_text(time)};
+}
+
+Target into_instant(std::optional<WallTime>& instant) {
+  const auto set = [&instant](const std::string& word) {
+    instant = parse_instant(word);
+    if (!instant) throw bad(fmt::format("'{}' is no instant: write {}", word, instant_form));
+  };
+  return {Target::Takes::one_word, set, {}};
 }
 
 Target into(double& number, double least, double most) {
