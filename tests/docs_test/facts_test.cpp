@@ -242,6 +242,7 @@ TEST(DocsFacts, PermissionsCoverTheCommandsThatAreSent) {
       {"number", "`Series`"},
       {"id", "`IdWorker`"},
       {"bloom", "`SharedBloomFilter`"},
+      {"room", "`WaitingRoom`"},
       {"sale", "`Sale`"},
   };
   for (const auto& [folder, row] : rooms) {

@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 13> pages{
-    "bloom",        "cache",        "fair_mutex",  "fencing",     "latch",
-    "lock",         "lock_watch",   "multi_lock",  "quorum_lock", "semaphore",
-    "rate_limiter", "shared_bloom", "shared_mutex"};
+constexpr std::array<const char*, 14> pages{
+    "bloom",        "cache",        "fair_mutex",   "fencing",     "latch",
+    "lock",         "lock_watch",   "multi_lock",   "quorum_lock", "semaphore",
+    "rate_limiter", "shared_bloom", "shared_mutex", "waiting_room"};
 
 /// "Suite.Name" of every test in the repository, without the kind of parameter.
 std::set<std::string> all_tests() {
@@ -82,7 +82,7 @@ TEST(Guarantees, OfAHeaderNamesThePageWithTheTests) {
   for (const std::string name :
        {"bloom_filter", "cache_guard", "fair_mutex", "fencing", "latch", "lock_watch", "multi_lock",
         "mutex", "permit_semaphore", "quorum_lock", "rate_limiter", "semaphore",
-        "shared_bloom_filter", "shared_mutex"}) {
+        "shared_bloom_filter", "shared_mutex", "waiting_room"}) {
     const auto text = read_text("include/sluice/" + name + ".hpp");
     std::smatch found;
     ASSERT_TRUE(std::regex_search(text, found, page)) << name << ".hpp";
