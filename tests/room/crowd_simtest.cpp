@@ -74,6 +74,17 @@ TEST_F(RoomCrowd, V37_NeverAboveTheRateInAnyWindow) {
   EXPECT_LT(entries.back() - entries.front(), 40s);
 }
 
+TEST_F(RoomCrowd, V37_NorWhereTheStringOfEntriesBeginsAnew) {
+  auto room = make({.name = "shop", .rate = 7, .interval = 1s, .inside = 1000, .hold = 1min});
+  store_->run({"HSET", "{shop}:room", "entered", "65500"}).get();
+  Crowd crowd{clock_, room};
+  crowd.come(100);
+  crowd.pass(30s);
+  ASSERT_EQ(crowd.entries().size(), 100U);
+  EXPECT_LE(fullest_window(crowd.entries(), 1s), 7U);
+  EXPECT_EQ(store_->run({"STRLEN", "{shop}:entries"}).get().as_integer(), 65'536 * 8);
+}
+
 TEST_F(RoomCrowd, V37_NorWhenTheRateChangesOrTheRoomWasPaused) {
   auto room = make({.name = "shop", .rate = 20, .inside = 1000, .hold = 1min});
   Crowd crowd{clock_, room};

@@ -290,6 +290,21 @@ TEST_F(Room, EtaIsWhatTheRoomDoes) {
   EXPECT_LT(*place.eta, took * 2);
 }
 
+// A replica that takes over may be behind by its clock, too.
+TEST_F(Room, GoesOnFromItsOwnTimeWhereTheServersGoesBack) {
+  auto room = make({.name = "shop", .rate = 1, .inside = 2, .hold = 1min});
+  const auto ann = room.enter("ann").get();
+  const auto an_hour_ahead = std::chrono::microseconds{clock_.wall().time_since_epoch() + 1h};
+  store_->run({"HSET", "{shop}:room", "last", std::to_string(an_hour_ahead.count())}).get();
+  const auto bob = room.enter("bob").get();
+  EXPECT_EQ(bob.place.inside_until, clock_.wall() + 1min);
+  EXPECT_EQ(room.state(ann.ticket, "ann").get()->state, PlaceState::left) << "the hour has passed";
+  clock_.advance(59s);
+  EXPECT_EQ(room.state(bob.ticket, "bob").get()->state, PlaceState::inside);
+  clock_.advance(1min);
+  EXPECT_EQ(room.state(bob.ticket, "bob").get()->state, PlaceState::left);
+}
+
 TEST_F(Room, IsMadeOnceAndFoundByName) {
   const WaitingRoomDefinition definition{.name = "shop", .rate = 5};
   auto room = make(definition);
