@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/random.hpp"
+#include "room/draw.hpp"
 #include "sluice/open.hpp"
 #include "sluice/waiting_room.hpp"
 #include "support/redis_server.hpp"
@@ -90,7 +91,13 @@ int main(int argc, char** argv) {
   auto crowd = row("questions, 1,000,000 waiting, 64 threads, redis");
   auto one = row("the same, one thread, redis");
   auto local = row("the same, one thread, embedded");
+  Row draw{.figure = "positions of a draw among 1,000,000", .unit = "1/s"};
+  const std::string seed(32, 's');
   for (int round = 0; round < options.rounds; ++round) {
+    draw.values.push_back(rate(options.each, [&] {
+      const auto place = static_cast<std::int64_t>(random_below(many)) + 1;
+      return static_cast<std::size_t>(room::drawn_position(seed, many, place) > 0);
+    }));
     crowd.peer_values.push_back(redis_few.questions(options.each, threads));
     crowd.values.push_back(redis_many.questions(options.each, threads));
     one.peer_values.push_back(redis_few.questions(options.each, 1));
@@ -99,6 +106,6 @@ int main(int argc, char** argv) {
     local.values.push_back(embedded_many.questions(options.each, 1));
   }
   Report report{"room", options};
-  for (auto* const figure : {&crowd, &one, &local, &bytes}) report.add(std::move(*figure));
+  for (auto* const figure : {&crowd, &one, &local, &bytes, &draw}) report.add(std::move(*figure));
   report.print();
 }

@@ -157,9 +157,9 @@ class WaitingRoom {
   static constexpr std::int64_t most_rate = 50'000;
   static constexpr std::int64_t most_inside = 1'000'000;
 
-  /// Makes the room, or joins it where it was made with the same definition. Throws Error:
-  /// bad_argument (a field out of range; says which), config_mismatch (made otherwise, or changed
-  /// since; load() it).
+  /// Makes the room, or joins it where it was made with the same definition, whatever set_rate()
+  /// and set_inside() have changed since. Throws Error: bad_argument (a field out of range; says
+  /// which), config_mismatch (made otherwise; says how).
   static Task<WaitingRoom> create(Store& store, TokenKeys keys, WaitingRoomDefinition definition,
                                   WaitingRoomOptions options = {});
   /// Empty: the store knows no such room.
@@ -180,7 +180,8 @@ class WaitingRoom {
   /// Error (bad_argument): an id that is not 1 to 128 bytes.
   Task<RoomEntry> enter(std::string visitor);
   /// How the holder of a ticket stands, and that he is still there; lets him in when it is his
-  /// turn. `visitor` is who asks: another's ticket is refused.
+  /// turn. `visitor` is who asks: another's ticket is refused. A ticket ends by the clock of this
+  /// machine, and is looked at before the store is asked.
   Task<Expected<RoomPlace, TokenRefusal>> state(std::string ticket, std::string visitor);
   /// Gives the place up. Value: how he stood. A late copy takes no later place from him.
   Task<Expected<PlaceState, TokenRefusal>> leave(std::string ticket, std::string visitor);
@@ -205,7 +206,7 @@ class WaitingRoom {
 
   /// What is published of the draw.
   Task<RoomDraw> draw();
-  /// Compares the positions of all visitors with the draw, some thousand at a time. O(visitors).
+  /// Compares the positions of all visitors with the draw, a thousand at a time. O(visitors).
   Task<RoomDrawAudit> verify();
 
  private:

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "base/integer.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::room {
@@ -75,15 +79,24 @@ void check_visitor(const std::string& name, const std::string& visitor) {
 }
 
 std::optional<WaitingRoomDefinition> definition_of(const std::string& name, const Value& reply) {
-  const auto& fields = reply.as_items();
-  if (fields.at(0).is_null()) return std::nullopt;
+  if (reply.is_null()) return std::nullopt;
+  std::vector<std::optional<std::int64_t>> numbers;
+  for (std::string_view rest = reply.as_text();;) {
+    const auto end = std::min(rest.find(' '), rest.size());
+    numbers.push_back(parse_integer<std::int64_t>(rest.substr(0, end)));
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  const auto missing = [](const auto& number) { return !number.has_value(); };
+  if (numbers.size() != 5 || std::any_of(numbers.begin() + 1, numbers.end(), missing))
+    throw Error{Errc::corrupt, fmt::format("waiting room '{}': its definition is damaged: '{}'",
+                                           name, reply.as_text())};
   WaitingRoomDefinition definition{.name = name};
-  definition.rate = fields.at(0).as_integer();
-  definition.interval = milliseconds{fields.at(1).as_integer()};
-  definition.inside = fields.at(2).as_integer();
-  definition.hold = milliseconds{fields.at(3).as_integer()};
-  if (!fields.at(4).is_null())
-    definition.opens_at = WallTime{std::chrono::microseconds{fields.at(4).as_integer()}};
+  if (numbers[0]) definition.opens_at = WallTime{std::chrono::microseconds{*numbers[0]}};
+  definition.rate = *numbers[1];
+  definition.interval = milliseconds{*numbers[2]};
+  definition.inside = *numbers[3];
+  definition.hold = milliseconds{*numbers[4]};
   return definition;
 }
 

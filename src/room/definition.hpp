@@ -33,7 +33,8 @@ void check_rate(const std::string& name, std::int64_t rate, std::chrono::millise
 void check_inside(const std::string& name, std::int64_t inside);
 void check_visitor(const std::string& name, const std::string& visitor);
 
-/// Of a reply of the scripts create and load. Empty: there is no such room.
+/// Of a reply of the scripts create and load: as the room was made, whatever was changed since.
+/// Empty: there is no such room. Throws Error (corrupt).
 std::optional<WaitingRoomDefinition> definition_of(const std::string& name, const Value& reply);
 
 /// "rate 5 there, 6 here; ...": empty when they are the same.

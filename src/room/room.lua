@@ -252,12 +252,12 @@ end
 -- Make a room, unless it is there.
 -- ARGV[1] seed   ARGV[2] SHA-256 of it   ARGV[3] opens, us; empty: now
 -- then rate, interval, limit, hold
--- Reply: {rate, interval, limit, hold, opens; empty: none}, as they are now
+-- Reply: as that of load
 if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6])
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
-  redis.call('HSET', KEYS[1], 'seed', ARGV[1], 'commitment', ARGV[2], 'rate', ARGV[4],
+  redis.call('HSET', KEYS[1], 'definition', table.concat(ARGV, ' ', 3), 'seed', ARGV[1], 'commitment', ARGV[2], 'rate', ARGV[4],
              'interval', ARGV[5], 'limit', ARGV[6], 'hold', ARGV[7], 'born', now, 'places', 0,
              'front', 0, 'entered', 0, 'gone', 0, 'paced', 0, 'skew', 0, 'last', now)
   if ARGV[3] == '' then
@@ -266,11 +266,11 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
     redis.call('HSET', KEYS[1], 'opens', ARGV[3])
   end
 end
-return redis.call('HMGET', KEYS[1], 'rate', 'interval', 'limit', 'hold', 'opens')
+return redis.call('HGET', KEYS[1], 'definition')
 
 -- script load
--- Reply: {rate, interval, limit, hold, opens; empty: none}; the first is nil: there is no such room
-return redis.call('HMGET', KEYS[1], 'rate', 'interval', 'limit', 'hold', 'opens')
+-- Reply: 'opens rate interval limit hold' with which it was made; nil: there is no such room
+return redis.call('HGET', KEYS[1], 'definition')
 
 -- script enter
 -- Give a visitor a place, unless he has one, and say how he stands.

@@ -309,7 +309,10 @@ TEST_F(Room, IsMadeOnceAndFoundByName) {
   const WaitingRoomDefinition definition{.name = "shop", .rate = 5};
   auto room = make(definition);
   const auto draw = room.draw().get();
-  EXPECT_EQ(make(definition).draw().get(), draw) << "the seed of the first";
+  room.set_rate(8, 1s).get();
+  room.set_inside(9).get();
+  EXPECT_EQ(make(definition).draw().get(), draw) << "the seed of the first, and as it was made";
+  EXPECT_EQ(room.status().get().rate, 8);
   EXPECT_TRUE(WaitingRoom::load(line_, test::room_keys(), "shop").get());
   EXPECT_FALSE(WaitingRoom::load(line_, test::room_keys(), "shop2").get());
   try {
@@ -357,6 +360,10 @@ TEST_F(Room, DamageIsToldByItsField) {
   } catch (const Error& error) {
     EXPECT_EQ(error.errc(), Errc::corrupt);
     EXPECT_NE(error.message().find("front"), std::string::npos);
+  }
+  for (const char* const damaged : {"x", "1 2 3", "1 2 3 4 x", ""}) {
+    store_->run({"HSET", "{shop}:room", "definition", damaged}).get();
+    EXPECT_THROW(make({.name = "shop"}), Error) << damaged;
   }
 }
 
