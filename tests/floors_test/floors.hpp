@@ -135,7 +135,7 @@ inline constexpr std::array libraries{
     Library{"postgresql/", "sale/sql/postgresql"},
     Library{"mysql/", "sale/sql/mariadb"},
     Library{"sqlite3", "sale/sql/ examples/cached_users examples/fenced_books"},
-    Library{"nlohmann/", "cli/ server/ proxy/"},
+    Library{"nlohmann/", "base/json_value proxy/"},
     Library{"yaml-cpp/", "proxy/"},
     Library{"spdlog/", "proxy/ server/ cli/"},
     Library{"prometheus/", "proxy/ server/"},
