@@ -17,13 +17,14 @@ foreach(name IN LISTS libraries)
     LIBRARY COMPONENT libraries NAMELINK_COMPONENT development)
   install(EXPORT sluice-${name}-targets NAMESPACE sluice:: DESTINATION ${package_dir} COMPONENT development)
 endforeach()
-foreach(program IN ITEMS sluice_program sluice_proxy_program)
+foreach(program IN ITEMS sluice_program sluice_proxy_program sluice_serve_program)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME COMPONENT programs)
   endif()
 endforeach()
-# The unit names the program without its folder, which systemd finds, so that the tree may be installed elsewhere than configured.
-install(FILES ${PROJECT_SOURCE_DIR}/cmake/sluice-proxy.service DESTINATION lib/systemd/system COMPONENT programs)
+# Each unit names its program without its folder, which systemd finds, so that the tree may be installed elsewhere than configured.
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/sluice-proxy.service ${PROJECT_SOURCE_DIR}/cmake/sluice-serve.service
+  DESTINATION lib/systemd/system COMPONENT programs)
 
 configure_package_config_file(cmake/sluice-config.cmake.in ${PROJECT_BINARY_DIR}/sluice-config.cmake
                               INSTALL_DESTINATION ${package_dir})

@@ -129,6 +129,8 @@ class OrderStore {
                                           std::span<const BuyerId> buyers) = 0;
   /// Looks at every order.
   virtual DatabaseTotals totals(const std::string& sale) = 0;
+  /// The sales that the database knows, by name.
+  virtual std::vector<std::string> sales() = 0;
   /// Empty: the database does not know the sale.
   virtual std::optional<DatabaseStock> stock(const std::string& sale) = 0;
 

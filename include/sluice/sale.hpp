@@ -216,6 +216,13 @@ class Sale {
   /// store has of this buyer, or of the sale, was damaged), and what the store throws.
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units = 1);
 
+  /// What the store has of a request that was admitted, also where it ended since; the database may
+  /// not have it yet. Empty: nobody was admitted for it, or the sale is archived. One round trip,
+  /// two for an earlier order of the buyer. Throws Error as buy(), bad_argument aside.
+  Task<std::optional<SaleOrder>> find(BuyerId buyer, RequestId request);
+  /// The buyer's latest order, in the same way.
+  Task<std::optional<SaleOrder>> latest(BuyerId buyer);
+
   /// Throws Error: corrupt (a figure in the store that no sale writes), and what the store throws.
   Task<SaleStatus> status();
   /// Admits nobody any more. Orders on their way still reach the database. There is no way back.

@@ -27,4 +27,12 @@ std::thread start_thread(Body&& body) {
   return std::thread{std::forward<Body>(body)};
 }
 
+/// The same of a thread whose body takes a std::stop_token, and that is joined at its end.
+template <class Body>
+std::jthread start_stoppable_thread(Body&& body) {
+  const SignalsBlocked inherited;
+  std::jthread thread{std::forward<Body>(body)};
+  return thread;
+}
+
 }  // namespace sluice

@@ -1,6 +1,7 @@
 /// The program `sluice`: every noun of the library from the command line.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -56,6 +57,23 @@ constexpr const char* examples =
   sluice locks --graph
 Times are written 250ms, 5s, 2m, 1h, 1d; a bare number is seconds.)";
 
+/// Commands that are programs of their own, so that this one does without their libraries.
+struct OtherProgram {
+  std::string_view command;
+  const char* file;
+  std::string_view summary;
+  std::string_view details;
+  std::string_view target;  ///< of the build
+  bool takes_store;         ///< --store and -v before the command are for it, too
+};
+
+constexpr OtherProgram programs[] = {
+    {"proxy", "sluice-proxy",
+     "Run the proxy in the place of twemproxy, look at its file, speak with it",
+     "'sluice proxy --help' lists its commands.", "sluice_proxy_program", false},
+    {"serve", "sluice-serve", "Serve sales over HTTP, and bring their orders into a database",
+     "'sluice serve --help' lists its options.", "sluice_serve_program", true}};
+
 Command table(Globals& globals) {
   Command root{
       .name = "sluice",
@@ -79,22 +97,23 @@ Command table(Globals& globals) {
                    bloom_command(globals), sale_command(globals), room_command(globals)},
       .details = examples,
   };
-  root.commands.push_back(
-      {.name = "proxy",
-       .summary = "Run the proxy in the place of twemproxy, look at its file, speak with it",
-       .details = "'sluice proxy --help' lists its commands.",
-       .action = [] { return exit_ok; },  // words_for_proxy() has seen it before
-       .is_a_program = true});
+  for (const auto& program : programs)
+    root.commands.push_back(
+        {.name = std::string{program.command},
+         .summary = std::string{program.summary},
+         .details = std::string{program.details},
+         .action = [] { return exit_ok; },  // other_program() has seen it before
+         .is_a_program = true});
   for (auto* const make :
        {demo_command, demo_instance_command, bench_command, doctor_command, explain_command})
     root.commands.push_back(make(globals));
   return root;
 }
 
-/// Becomes the program sluice-proxy, which lies beside this one, in ../libexec/sluice, or on PATH.
-/// Returns only when it cannot be run: the exit code, after a line on stderr that says what to do.
+/// Becomes that program, which lies beside this one, in ../libexec/sluice, or on PATH. Returns only
+/// when it cannot be run: the exit code, after a line on stderr that says what to do.
 /// REQUIRES: a null pointer stands behind `words`, as behind argv.
-int exec_proxy(std::span<char* const> words) {
+int exec_program(const OtherProgram& other, std::span<char* const> words) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const auto here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
@@ -102,18 +121,17 @@ int exec_proxy(std::span<char* const> words) {
   int failure = ENOENT;
   restore_signals();
   for (const auto& folder : {here, libexec, fs::path{}}) {
-    const auto program = folder / "sluice-proxy";  // without a folder: on PATH
+    const auto program = folder / other.file;  // without a folder: on PATH
     ::execvp(program.c_str(), words.data());
     if (errno != ENOENT) failure = errno;
   }
   if (failure == ENOENT)
     complain(
-        "the proxy is a program of its own, sluice-proxy, and it is neither in {} nor in {} nor on "
-        "PATH: install it, or build it with `./run proxy` or `cmake --build BUILD --target "
-        "sluice_proxy_program`",
-        here.string(), libexec.string());
+        "'{0}' is a program of its own, {1}, and it is neither in {2} nor in {3} nor on PATH: "
+        "install it, or build it with `./run {0}` or `cmake --build BUILD --target {4}`",
+        other.command, other.file, here.string(), libexec.string(), other.target);
   else
-    complain("sluice-proxy cannot be run: {}", std::strerror(failure));
+    complain("{} cannot be run: {}", other.file, std::strerror(failure));
   return exit_unavailable;
 }
 
@@ -123,23 +141,34 @@ bool is_nutcracker(const char* program) noexcept {
   return path.substr(path.rfind('/') + 1) == "nutcracker";
 }
 
-/// The line of sluice-proxy, if that is meant: `sluice [--json] [help] proxy WORDS...`, or a
-/// program called nutcracker. Empty: another command is meant.
-std::vector<char*> words_for_proxy(std::span<char* const> line) {
-  if (is_nutcracker(line.front())) return {line.begin(), line.end()};
+/// A program and its line.
+struct OtherLine {
+  const OtherProgram* program = nullptr;  ///< null: another command is meant
+  std::vector<char*> words;
+};
+
+/// `sluice [--json] [help] proxy WORDS...`, or a program called nutcracker.
+OtherLine other_program(std::span<char* const> line) {
+  if (is_nutcracker(line.front())) return {&programs[0], {line.begin(), line.end()}};
   std::vector<char*> words{line.front(), nullptr};
+  std::vector<char*> stores;  // --store URL, for those that take it
   for (std::size_t i = 1; i < line.size(); ++i) {
     const std::string_view word{line[i]};
-    if (word == "proxy" && (i + 1 < line.size() || std::string_view{line[1]} != "__complete")) {
+    const auto* const other = std::ranges::find(programs, word, &OtherProgram::command);
+    if (other != std::end(programs) &&
+        (i + 1 < line.size() || std::string_view{line[1]} != "__complete")) {
       words[1] = line[i];
+      if (other->takes_store) words.insert(words.end(), stores.begin(), stores.end());
       words.insert(words.end(), line.begin() + static_cast<std::ptrdiff_t>(i) + 1, line.end());
-      return words;
+      return {other, std::move(words)};
     }
     if (word == "--json" || word == "help" || word == "--man" || word == "__complete")
       words.push_back(line[i]);
-    else if (word == "--store")
-      ++i;
-    else if (!word.starts_with("--store=") && word != "-v" && word != "--verbose")
+    else if (word == "--store" && i + 1 < line.size())
+      stores.insert(stores.end(), {line[i], line[i + 1]}), ++i;
+    else if (word.starts_with("--store="))
+      stores.push_back(line[i]);
+    else if (word != "-v" && word != "--verbose")
       break;
   }
   return {};
@@ -153,9 +182,9 @@ int main(int argc, char** argv) {
   prepare_streams();
   sluice::set_log_sink(log_to_stderr);
   try {
-    if (auto words = words_for_proxy({argv, argv + argc}); !words.empty()) {
-      words.push_back(nullptr);
-      return exec_proxy({words.data(), words.size() - 1});
+    if (auto other = other_program({argv, argv + argc}); other.program) {
+      other.words.push_back(nullptr);
+      return exec_program(*other.program, {other.words.data(), other.words.size() - 1});
     }
     Globals globals;
     return run_program({table(globals), SLUICE_VERSION}, {argv + 1, argv + argc});

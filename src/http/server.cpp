@@ -64,8 +64,10 @@ Server::Server(Clock& clock, Routes routes, ServerOptions options) {
                     [fine](Request&&, Responder&& respond) { respond.send(fine); }));
   routes.add(health(
       "/readyz", "readyz", "Whether it takes new clients",
-      [this, fine](Request&&, Responder&& respond) {
-        respond.send(is_ready() ? fine : problem(problems::unavailable, "it is about to stop"));
+      [this, fine, because = std::move(options.not_ready_because)](Request&&, Responder&& respond) {
+        auto why = is_ready() ? std::string{} : "it is about to stop";
+        if (why.empty() && because) why = because();
+        respond.send(why.empty() ? fine : problem(problems::unavailable, why));
       }));
   routes.add(health("/openapi.json", "openapi", "This interface, as OpenAPI 3.1",
                     [this](Request&&, Responder&& respond) {

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ struct ServerOptions {
   /// Networks of proxies in front, whose X-Forwarded-For is believed.
   std::vector<std::string> trusted;
   ApiDocument api;
+  /// Asked in the thread of a loop by /readyz: why no clients should come now; empty: they may.
+  std::function<std::string()> not_ready_because;
 };
 
 /// Beside the routes it is given it has /openapi.json, /livez (200 while it runs) and /readyz (503

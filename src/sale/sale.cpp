@@ -63,6 +63,22 @@ class Sale::Impl {
 
   Task<SaleStatus> status();
 
+  Task<std::optional<SaleOrder>> find(BuyerId buyer, RequestId request) {
+    const sale::Wish wish{std::move(buyer), std::move(request)};
+    sale::Records records{store_, definition_};
+    auto asked = records.find({&wish, 1});
+    auto found = co_await asked;
+    co_return std::move(found.front());
+  }
+
+  Task<std::optional<SaleOrder>> latest(BuyerId buyer) {
+    sale::Records records{store_, definition_};
+    auto asked = records.find({&buyer, 1});
+    auto found = co_await asked;
+    if (!found.front()) co_return std::nullopt;
+    co_return std::move(found.front()->latest);
+  }
+
   Task<void> close() {
     auto asked = store_.run(scripts::sale_close, {keys_.sale}, {}, sale::repeatable);
     if (const Value closed = co_await asked; closed.as_integer() == 0)
@@ -404,6 +420,12 @@ Sale& Sale::operator=(Sale&&) noexcept = default;
 const SaleDefinition& Sale::definition() const noexcept { return impl_->definition(); }
 Task<Admission> Sale::buy(BuyerId buyer, RequestId request, std::int64_t units) {
   return impl_->buy(std::move(buyer), std::move(request), units);
+}
+Task<std::optional<SaleOrder>> Sale::find(BuyerId buyer, RequestId request) {
+  return impl_->find(std::move(buyer), std::move(request));
+}
+Task<std::optional<SaleOrder>> Sale::latest(BuyerId buyer) {
+  return impl_->latest(std::move(buyer));
 }
 Task<SaleStatus> Sale::status() { return impl_->status(); }
 Task<void> Sale::close() { return impl_->close(); }

@@ -280,7 +280,9 @@ TEST(DocsFacts, ExitCodesThatAreNamedExist) {
 TEST(DocsFacts, OptionsOfCommandsThatAreNamedExist) {
   static const std::regex command{R"((?:sluice|\./run) [a-z]+[^`#]*)"};
   static const std::regex option{R"( (--[a-z][a-z-]+))"};
-  const auto known = found_in(read_text("docs/command_line.md"), std::regex{R"((--[a-z][a-z-]+))"});
+  const auto known =
+      found_in(read_text("docs/command_line.md") + read_text("docs/serve_commands.md"),
+               std::regex{R"((--[a-z][a-z-]+))"});
   for (const auto& document : documents())
     for (const auto& line : read_lines(document))
       for (std::sregex_iterator it{line.begin(), line.end(), command}, end; it != end; ++it) {

@@ -64,6 +64,12 @@ TEST_P(OrderStoreSuite, CountsBuyersAboveALimit) {
   EXPECT_EQ(orders_->buyers_above("s", 2), 0);
 }
 
+TEST_P(OrderStoreSuite, NamesItsSales) {
+  orders_->add_sale("tea \xff", 2);
+  orders_->add_sale("maotai", 1);
+  EXPECT_EQ(orders_->sales(), (std::vector<std::string>{"maotai", "s", "tea \xff"}));
+}
+
 TEST_P(OrderStoreSuite, SalesDoNotMix) {
   orders_->add_sale("t", 5);
   insert({order(1, "ann")});

@@ -53,6 +53,25 @@ TEST_F(SaleOnVirtualTime, NumbersBeginAnewAtMidnightAndIdsGoOn) {
     EXPECT_TRUE(check.ok) << check.name << ": " << check.detail;
 }
 
+TEST_F(SaleOnVirtualTime, AnOrderIsFoundByItsRequestBeforeTheDatabaseHasIt) {
+  auto sale =
+      Sale::create(*store_, {.name = "s", .stock = 10, .limit = 2, .number_type = "MT"}).get();
+  const BuyerId ann{"ann"};
+  const auto first = sale.buy(ann, RequestId{"r1"}).get().order;
+  const auto second = sale.buy(ann, RequestId{"r2"}, 2).get().order;
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(sale.find(ann, RequestId{"r1"}).get(), first);
+  EXPECT_EQ(sale.find(ann, RequestId{"r2"}).get(), second);
+  EXPECT_EQ(sale.latest(ann).get(), second);
+  EXPECT_FALSE(sale.find(ann, RequestId{"r3"}).get());
+  EXPECT_FALSE(sale.find(BuyerId{"bob"}, RequestId{"r1"}).get());
+  EXPECT_FALSE(sale.latest(BuyerId{"bob"}).get());
+
+  const auto orders = open_order_store("sqlite::memory:");
+  sale.cancel(*orders, ann, RequestId{"r2"}, "changed her mind");
+  EXPECT_EQ(sale.latest(ann).get()->state, OrderState::cancelled);
+}
+
 TEST_F(SaleOnVirtualTime, AClockThatGoesBackOpensNoDayAgain) {
   auto sale = Sale::create(*store_,
                            {.name = "s", .stock = 10, .number_type = "MT", .zone = "Asia/Shanghai"})

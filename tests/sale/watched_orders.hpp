@@ -54,6 +54,10 @@ class WatchedOrders : public OrderStore {
     before("totals");
     return orders_.totals(sale);
   }
+  std::vector<std::string> sales() override {
+    before("sales");
+    return orders_.sales();
+  }
   std::optional<DatabaseStock> stock(const std::string& sale) override {
     before("stock");
     return orders_.stock(sale);

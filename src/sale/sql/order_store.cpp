@@ -26,6 +26,18 @@ void SqlOrderStore::add_sale(const std::string& sale, std::int64_t stock) {
                             dialect().description, sale, there->initial, stock)};
 }
 
+std::vector<std::string> SqlOrderStore::sales() {
+  return sessions_.guarded([&](Connection& at) {
+    std::vector<std::string> names;
+    std::string column;
+    soci::statement select = (at.sql.prepare << "SELECT name FROM sale_stock", soci::into(column));
+    select.execute();
+    while (select.fetch()) names.push_back(from_column(column));
+    std::ranges::sort(names);
+    return names;
+  });
+}
+
 std::optional<DatabaseStock> SqlOrderStore::stock(const std::string& sale) {
   return sessions_.guarded([&](Connection& at) -> std::optional<DatabaseStock> {
     const auto id = find_id(at, sale);

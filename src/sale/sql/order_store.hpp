@@ -34,6 +34,7 @@ class SqlOrderStore final : public OrderStore {
   std::vector<BuyerTotals> totals(const std::string& sale,
                                   std::span<const BuyerId> buyers) override;
   DatabaseTotals totals(const std::string& sale) override;
+  std::vector<std::string> sales() override;
   std::optional<DatabaseStock> stock(const std::string& sale) override;
   void keep_definition(const std::string& sale, const Fields& fields) override;
   void change_definition(const std::string& sale, const std::string& field,

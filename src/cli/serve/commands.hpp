@@ -1,0 +1,41 @@
+/// What the program sluice-serve does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command_line/command.hpp"
+#include "net/endpoint.hpp"
+#include "net/tls.hpp"
+
+namespace sluice::cli {
+
+struct ServeArgs {
+  std::string store;                 ///< empty: $SLUICE_STORE, or the embedded engine in `data`
+  std::string data = "sluice-data";  ///< what is not given lies there
+  std::string orders;                ///< empty: SQLite in `data`
+  std::string sales_file;
+  std::vector<std::string> sales;  ///< "maotai=100"
+  std::vector<std::string> rooms;  ///< "maotai=50/200"
+  std::string listen = "127.0.0.1:8080";
+  std::string health = "127.0.0.1:8081";
+  std::string keys_file;
+  bool believes_buyers = false;
+  net::TlsFiles tls;
+  std::vector<std::string> trusted;
+  std::size_t loops = 0;
+  std::chrono::milliseconds stop_within{20'000};
+  std::chrono::milliseconds notice{5'000};
+  bool json = false;
+};
+
+std::vector<Option> serve_options(ServeArgs& args);
+/// Serves until INT or TERM.
+int serve(const ServeArgs& args);
+/// Prints a token for a buyer.
+Command token_command(const bool& json);
+
+/// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.
+net::Endpoint endpoint_of(const std::string& word);
+
+}  // namespace sluice::cli

@@ -1,0 +1,272 @@
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include "base/integer.hpp"
+#include "base/json.hpp"
+#include "base/thread.hpp"
+#include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/signals.hpp"
+#include "cli/command_line/streams.hpp"
+#include "cli/sales_file.hpp"
+#include "cli/serve/commands.hpp"
+#include "server/service.hpp"
+#include "sluice/open.hpp"
+
+namespace sluice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+/// Where the folder of --data is needed, it is made.
+struct Places {
+  std::string store;
+  std::string orders;
+  bool is_example = false;  ///< nothing was given: whoever tries it should see something
+};
+
+Places places_of(const ServeArgs& args) {
+  const auto given = [](const std::string& option, const char* variable) {
+    const char* const set = std::getenv(variable);
+    return option.empty() && set ? std::string{set} : option;
+  };
+  Places places{.store = given(args.store, "SLUICE_STORE"),
+                .orders = given(args.orders, "SLUICE_ORDERS")};
+  places.is_example = places.store.empty() && args.sales_file.empty() && args.sales.empty();
+  if (places.store.empty() || places.orders.empty()) fs::create_directories(args.data);
+  if (places.store.empty())
+    places.store = "embedded:" + fs::absolute(args.data / fs::path{"store"}).string();
+  if (places.orders.empty())
+    places.orders = "sqlite:" + fs::absolute(args.data / fs::path{"orders.db"}).string();
+  return places;
+}
+
+/// "maotai=100": a sale of so many units, whose numbers begin with its name in capitals.
+SaleDefinition sale_of(const std::string& word) {
+  const auto equals = word.rfind('=');
+  const auto stock =
+      equals == word.npos ? std::nullopt : parse_integer<std::int64_t>(word.substr(equals + 1));
+  if (!stock || equals == 0)
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("--sale '{}': write NAME=UNITS, like maotai=100; --sales FILE says more",
+                    word)};
+  SaleDefinition sale{.name = word.substr(0, equals), .stock = *stock};
+  for (const char c : sale.name)
+    if (sale.number_type.size() < 16 && std::isalnum(static_cast<unsigned char>(c)))
+      sale.number_type += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  while (sale.digits < 12 && sale.stock >= std::int64_t(std::pow(10, sale.digits))) ++sale.digits;
+  return sale;
+}
+
+std::vector<SaleDefinition> sales_of(const ServeArgs& args, const Places& places) {
+  auto sales =
+      args.sales_file.empty() ? std::vector<SaleDefinition>{} : read_sales(args.sales_file);
+  for (const auto& word : args.sales) sales.push_back(sale_of(word));
+  if (places.is_example) sales.push_back(sale_of("example=100"));
+  return sales;
+}
+
+/// "maotai=50/200": 50 a second are let in, and 200 are inside at a time.
+WaitingRoomDefinition room_of(const std::string& word) {
+  const auto equals = word.rfind('=');
+  const auto figures = equals == word.npos ? std::string{} : word.substr(equals + 1);
+  const auto slash = figures.find('/');
+  const auto rate = parse_integer<std::int64_t>(figures.substr(0, slash));
+  const auto inside = slash == figures.npos
+                          ? std::optional{WaitingRoomDefinition{}.inside}
+                          : parse_integer<std::int64_t>(figures.substr(slash + 1));
+  if (!rate || !inside || equals == 0)
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("--room '{}': write SALE=RATE or SALE=RATE/INSIDE, like maotai=50/200 for "
+                    "50 a second and 200 at a time",
+                    word)};
+  return {.name = word.substr(0, equals), .rate = *rate, .inside = *inside};
+}
+
+bool is_of_this_machine(const net::Endpoint& listen) {
+  return listen.is_unix() || listen.host == "localhost" || listen.host == "::1" ||
+         (net::is_numeric(listen.host) && listen.host.starts_with("127."));
+}
+
+server::ServiceOptions options_of(const ServeArgs& args, const Places& places) {
+  server::ServiceOptions options;
+  options.shop.orders = places.orders;
+  if (places.store.starts_with("embedded:"))  // no other process has what a dead one took
+    options.shop.worker.claim_after = 3s;
+  if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
+  options.http.listen = endpoint_of(args.listen);
+  if (!options.keys && !args.believes_buyers && !is_of_this_machine(options.http.listen))
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("--listen {}: whoever reaches it could buy in anybody's name; give --keys, "
+                    "or --believe-buyers where your shop alone can reach it",
+                    args.listen)};
+  options.http.loops = args.loops;
+  options.http.trusted = args.trusted;
+  if (args.tls.certificate.empty() != args.tls.key.empty())
+    throw Error{Errc::bad_argument, "--certificate and --key go together: give both, or neither"};
+  if (!args.tls.certificate.empty()) options.http.tls = net::TlsContext::for_server(args.tls);
+  for (const auto& word : args.rooms) options.rooms.push_back(room_of(word));
+  options.health = endpoint_of(args.health);
+  return options;
+}
+
+std::string url_of(const net::Endpoint& endpoint, std::uint16_t port, bool is_tls) {
+  if (endpoint.is_unix()) return fmt::format("unix socket {}", endpoint.unix_path);
+  auto shown = endpoint;
+  shown.port = port;
+  return fmt::format("{}://{}", is_tls ? "https" : "http", net::to_string(shown));
+}
+
+/// A first request that can be pasted, where one can be made without a token.
+std::string try_line(const server::Service& service, const server::ServiceOptions& options,
+                     const std::string& sale) {
+  const auto& listen = options.http.listen;
+  const bool plain = sale.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789-_.") == sale.npos;
+  if (options.keys || options.http.tls || listen.is_unix() || sale.empty() || !plain) return {};
+  return fmt::format(
+      "Try:\n  curl -si -X POST {}/v1/sales/{}/orders -H 'Sluice-Buyer: ann' -H "
+      "'Idempotency-Key: 1'\n",
+      url_of(listen, service.port(), false), sale);
+}
+
+void greet(const ServeArgs& args, const Places& places, const server::ServiceOptions& options,
+           server::Service& service, const Store& store) {
+  const auto url = url_of(options.http.listen, service.port(), options.http.tls.has_value());
+  const auto health = url_of(options.health, service.health_port(), false);
+  const auto offers = service.shop().all();
+  if (args.json) {
+    put("{}\n", Json::object({{"ok", true},
+                              {"url", url},
+                              {"port", service.port()},
+                              {"health", health},
+                              {"health_port", service.health_port()},
+                              {"sales", offers.size()}})
+                    .text());
+  } else {
+    put("Sluice serves {} sale{} on {}\n  health and metrics  {}\n  store   {}\n  orders  {}\n{}",
+        offers.size(), offers.size() == 1 ? "" : "s", url, health, store.describe(),
+        open_order_store(places.orders)->describe(),
+        try_line(service, options, offers.empty() ? std::string{} : offers.front()->name()));
+  }
+  flush_output();
+}
+
+/// Ends the process where a database keeps what waits for it: a supervisor would kill it anyhow.
+class LastResort {
+ public:
+  explicit LastResort(std::chrono::nanoseconds after)
+      : thread_([this, after](const std::stop_token& stop) {
+          std::unique_lock lock{mutex_};
+          ended_.wait_for(lock, stop, after, [] { return false; });
+          if (stop.stop_requested()) return;
+          complain("the database does not answer; orders that it has not got wait in the store");
+          std::_Exit(exit_timeout);
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any ended_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+net::Endpoint endpoint_of(const std::string& word) {
+  if (word.starts_with('/')) return {.host = {}, .port = 0, .unix_path = word};
+  const auto colon = word.rfind(':');
+  auto host = word.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto port =
+      colon == word.npos ? std::nullopt : parse_integer<std::uint16_t>(word.substr(colon + 1));
+  if (!port || host.empty())
+    throw Error{Errc::bad_argument,
+                fmt::format("'{}' is no address: write HOST:PORT with a port from 0 (a free one) "
+                            "to 65535, like 127.0.0.1:8080 or [::1]:8080, or the path of a unix "
+                            "socket",
+                            word)};
+  return {.host = host, .port = *port, .unix_path = {}};
+}
+
+std::vector<Option> serve_options(ServeArgs& args) {
+  return {
+      {"--store", "URL",
+       "As of 'sluice --store'; without it $SLUICE_STORE, else an embedded engine",
+       into(args.store)},
+      {"--orders", "URL",
+       "sqlite:FILE, postgresql://..., mariadb://...; without it $SLUICE_ORDERS, else SQLite",
+       into(args.orders)},
+      {"--data", "FOLDER", "Where the embedded engine and SQLite lie", into(args.data)},
+      {"--sale", "NAME=UNITS", "Define this sale, or join it; may be repeated", into(args.sales)},
+      {"--sales", "FILE", "The same of a JSON file, as 'sluice sale create --file' takes it",
+       into(args.sales_file)},
+      {"--room", "SALE=RATE/INSIDE",
+       "A waiting room before this sale: so many are let in a second, and are inside at a time; "
+       "may "
+       "be repeated",
+       into(args.rooms)},
+      {"--listen", "ADDRESS", "HOST:PORT or the path of a unix socket", into(args.listen)},
+      {"--health", "ADDRESS", "Where /livez, /readyz and /metrics are", into(args.health)},
+      {"--keys", "FILE",
+       "Keys of buyers' tokens, a line each: ID BASE64; without it the field Sluice-Buyer is "
+       "believed",
+       into(args.keys_file)},
+      {"--believe-buyers", "",
+       "Believe that field on an address that others reach, too: it is your shop alone that does",
+       into(args.believes_buyers)},
+      {"--certificate", "FILE", "Serve TLS with this certificate (PEM)",
+       into(args.tls.certificate)},
+      {"--key", "FILE", "and its key", into(args.tls.key)},
+      {"--trusted", "NETWORK",
+       "A proxy in front, whose X-Forwarded-For is believed; may be repeated", into(args.trusted)},
+      {"--loops", "N", "Threads that serve; 0: one a core", into(args.loops, 0, 256)},
+      {"--notice", "TIME", "After a signal: serve on for so long while /readyz says 503",
+       into(args.notice)},
+      {"--stop-within", "TIME", "After a signal: answer what was asked, for so long at most",
+       into(args.stop_within)},
+      {"--json", "", "The greeting as one JSON object, for programs", into(args.json)}};
+}
+
+namespace {
+
+/// Throws Error{in_use} where another process listens already.
+std::unique_ptr<server::Service> begin(Store& store, server::ServiceOptions options,
+                                       const std::vector<SaleDefinition>& sales) {
+  try {
+    return std::make_unique<server::Service>(store, std::move(options), sales);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::system_error& failure) {
+    if (failure.code() != std::errc::address_in_use) throw;
+    throw Error{Errc::in_use, fmt::format("{}; give another --listen or --health", failure.what())};
+  }
+}
+
+}  // namespace
+
+int serve(const ServeArgs& args) {
+  const StopOnSignal stop;
+  const auto places = places_of(args);
+  auto options = options_of(args, places);
+  const auto sales = sales_of(args, places);
+  const auto store = open(places.store);
+  std::optional<LastResort> last_resort;
+  auto service = begin(*store, options, sales);
+  greet(args, places, options, *service, *store);
+  while (stop.sleep_for(1h)) {
+  }
+  last_resort.emplace(args.notice + args.stop_within + 3s);
+  service->stop(args.stop_within, args.notice);
+  service.reset();  // waits for the batches of its workers
+  return exit_ok;
+}
+
+}  // namespace sluice::cli

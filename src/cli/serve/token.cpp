@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/instant.hpp"
+#include "base/json.hpp"
+#include "cli/command_line/exit_code.hpp"
+#include "cli/command_line/streams.hpp"
+#include "cli/serve/commands.hpp"
+#include "server/buyers.hpp"
+
+namespace sluice::cli {
+namespace {
+
+struct TokenArgs {
+  std::string keys_file;
+  std::string buyer;
+  std::string sale = "*";
+  std::chrono::milliseconds lifetime{std::chrono::hours{1}};
+};
+
+int print_token(const TokenArgs& args, bool json) {
+  if (args.lifetime <= std::chrono::milliseconds{0})
+    throw Error{Errc::bad_argument, "--for: a token is good for some time: 15m, 1h"};
+  const auto keys = TokenKeys::load(args.keys_file);
+  const auto expires = system_clock().wall() + args.lifetime;
+  const auto token = server::buyer_token(keys, args.buyer, args.sale, expires);
+  if (json)
+    put("{}\n",
+        Json::object({{"ok", true}, {"token", token}, {"expires", to_text(expires)}}).text());
+  else
+    put("{}\n", token);
+  return exit_ok;
+}
+
+}  // namespace
+
+Command token_command(const bool& json) {
+  const auto args = std::make_shared<TokenArgs>();
+  return {
+      .name = "token",
+      .summary = "Sign a token for a buyer, as a shop's own login would",
+      .options = {{"--keys", "FILE", "The keys; the first one signs", into(args->keys_file), true},
+                  {"--buyer", "NAME", "Whose it is", into(args->buyer), true},
+                  {"--sale", "NAME", "The sale it is good for; *: all", into(args->sale)},
+                  {"--for", "TIME", "How long it is good", into(args->lifetime)}},
+      .action = [args, &json] { return print_token(*args, json); }};
+}
+
+}  // namespace sluice::cli

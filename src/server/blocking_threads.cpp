@@ -1,0 +1,87 @@
+#include "server/blocking_threads.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "base/thread.hpp"
+
+namespace sluice::server {
+
+BlockingThreads::BlockingThreads(std::string orders_url, BlockingLimits limits)
+    : orders_url_(std::move(orders_url)), limits_(limits) {
+  threads_.reserve(limits_.threads);
+  while (threads_.size() < limits_.threads)
+    threads_.push_back(
+        start_stoppable_thread([this](const std::stop_token& stop) { serve(stop); }));
+}
+
+BlockingThreads::~BlockingThreads() { stop(); }
+
+void BlockingThreads::stop() {
+  std::unordered_map<std::string, Subject> dropped;  // destroyed without the lock
+  {
+    const std::lock_guard lock{mutex_};
+    stopping_ = true;
+    for (auto& [name, subject] : subjects_) dropped[name].pieces.swap(subject.pieces);
+    ready_.clear();
+    waiting_ = 0;
+  }
+  for (auto& thread : threads_) thread.request_stop();
+}
+
+BlockingThreads::Accepted BlockingThreads::run(const std::string& subject, Work work,
+                                               std::function<void(const std::exception&)> failed) {
+  const std::lock_guard lock{mutex_};
+  if (stopping_) return Accepted::stopping;
+  if (waiting_ >= limits_.waiting) return Accepted::full;
+  auto& asked = subjects_[subject];
+  if (asked.pieces.size() >= limits_.waiting_of_one) return Accepted::subject_has_too_many;
+  if (!asked.busy && asked.pieces.empty()) ready_.push_back(subject);
+  asked.pieces.push_back({std::move(work), std::move(failed)});
+  ++waiting_;
+  ready_there_.notify_one();
+  return Accepted::yes;
+}
+
+/// After a failure the connection is made anew: a session that failed may be of no use.
+void BlockingThreads::serve(const std::stop_token& stop) {
+  std::unique_ptr<OrderStore> orders;
+  for (;;) {
+    std::string name;
+    Piece piece;
+    {
+      std::unique_lock lock{mutex_};
+      if (!ready_there_.wait(lock, stop, [this] { return !ready_.empty(); })) return;
+      name = std::move(ready_.front());
+      ready_.pop_front();
+      auto& subject = subjects_[name];
+      piece = std::move(subject.pieces.front());
+      subject.pieces.pop_front();
+      subject.busy = true;
+      --waiting_;
+    }
+    try {
+      if (!orders) orders = open_order_store(orders_url_);
+      piece.work(*orders);
+    } catch (const std::exception& failure) {
+      orders.reset();
+      piece.failed(failure);
+    }
+    piece = {};
+    finish(name);
+  }
+}
+
+void BlockingThreads::finish(const std::string& name) {
+  const std::lock_guard lock{mutex_};
+  const auto subject = subjects_.find(name);
+  subject->second.busy = false;
+  if (subject->second.pieces.empty()) {
+    subjects_.erase(subject);
+    return;
+  }
+  ready_.push_back(name);
+  ready_there_.notify_one();
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,70 @@
+/// Threads for work that waits for a database, so that no loop does.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/order_store.hpp"
+
+namespace sluice::server {
+
+struct BlockingLimits {
+  std::size_t threads = 4;
+  std::size_t waiting = 1000;      ///< pieces of work of all
+  std::size_t waiting_of_one = 4;  ///< of one subject, of which one is done at a time
+};
+
+/// Threads: any. Each thread of it has a connection of its own, made when it is first needed.
+class BlockingThreads {
+ public:
+  using Work = std::function<void(OrderStore&)>;
+  enum class Accepted { yes, subject_has_too_many, full, stopping };
+
+  BlockingThreads(std::string orders_url, BlockingLimits limits = {});
+  /// Drops what has not begun, and waits for what has.
+  ~BlockingThreads();
+  /// Drops what has not begun; nothing is accepted from now on.
+  void stop();
+  BlockingThreads(const BlockingThreads&) = delete;
+  BlockingThreads& operator=(const BlockingThreads&) = delete;
+
+  /// Does it soon, after what the same subject asked for before: one who asks for much holds up no
+  /// one else. Work that is not accepted, or dropped at the end, is destroyed: what it would have
+  /// answered with says so. What it throws is given to `failed`, as is that there is no connection.
+  Accepted run(const std::string& subject, Work work,
+               std::function<void(const std::exception&)> failed);
+
+ private:
+  struct Piece {
+    Work work;
+    std::function<void(const std::exception&)> failed;
+  };
+  struct Subject {
+    std::deque<Piece> pieces;
+    bool busy = false;  // one of its pieces is being done
+  };
+
+  void serve(const std::stop_token& stop);
+  void finish(const std::string& subject);
+
+  const std::string orders_url_;
+  const BlockingLimits limits_;
+  std::mutex mutex_;
+  std::condition_variable_any ready_there_;
+  std::unordered_map<std::string, Subject> subjects_;  // guarded by mutex_
+  std::deque<std::string> ready_;  // guarded by mutex_; subjects with pieces and nothing being done
+  std::size_t waiting_ = 0;        // guarded by mutex_
+  bool stopping_ = false;          // guarded by mutex_
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace sluice::server

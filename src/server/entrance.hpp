@@ -1,0 +1,25 @@
+/// Whether a buyer may come to the counter of a sale now.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "http/response.hpp"
+#include "sluice/sale.hpp"
+#include "sluice/task.hpp"
+
+namespace sluice::server {
+
+class Entrance {
+ public:
+  virtual ~Entrance() = default;
+  /// Empty: he may. REQUIRES: what it is given lives until the Task ends.
+  virtual Task<std::optional<http::Response>> stop(const http::Request& request,
+                                                   const std::string& sale,
+                                                   const BuyerId& buyer) = 0;
+  /// He has bought.
+  virtual Task<void> served(const http::Request& request, const std::string& sale,
+                            const BuyerId& buyer) = 0;
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,31 @@
+#include "server/problems.hpp"
+
+#include "sluice/log.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+const http::ProblemType& kind_of(const Error& failure) {
+  if (failure.effect() == Effect::unknown) return problems::effect_unknown;
+  if (failure.errc() == Errc::database || failure.errc() == Errc::corrupt)
+    return problems::database_failed;
+  if (failure.errc() == Errc::overloaded) return problems::busy;
+  return problems::store_failed;
+}
+
+}  // namespace
+
+http::Response problem_of(const std::exception& failure) {
+  const auto* const known = dynamic_cast<const Error*>(&failure);
+  if (known && known->errc() == Errc::bad_argument)
+    return http::problem(problems::bad_parameter, known->message());
+  log(LogLevel::warning, failure.what());
+  if (!known) return http::problem(http::problems::internal_error);
+  auto response = http::problem(kind_of(*known));
+  http::add_retry_after(response, 1s);
+  return response;
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,27 @@
+/// What the service refuses, and how failures of the library become answers.
+#pragma once
+
+#include <exception>
+
+#include "http/response.hpp"
+#include "sluice/error.hpp"
+
+namespace sluice::server {
+
+namespace problems {
+#define PROBLEM(name, status, title) inline constexpr http::ProblemType name{#name, status, title};
+#include "server/problem.def"
+#undef PROBLEM
+}  // namespace problems
+
+inline constexpr std::array all_problems{
+#define PROBLEM(name, status, title) &problems::name,
+#include "server/problem.def"
+#undef PROBLEM
+};
+
+/// A failure of the store, as an answer: whether the effect may have happened decides which. What
+/// it says goes to the log; a stranger learns no address of a server.
+http::Response problem_of(const std::exception& failure);
+
+}  // namespace sluice::server

@@ -1,0 +1,322 @@
+#include "server/sales_api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/instant.hpp"
+#include "base/integer.hpp"
+#include "base/json_value.hpp"
+#include "http/text.hpp"
+#include "server/problems.hpp"
+#include "server/sales_text.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t longest_key = 128;
+constexpr std::size_t longest_reason = 1000;
+
+Unexpected<http::Response> refuse(const http::ProblemType& type, std::string_view detail = {}) {
+  return Unexpected{http::problem(type, detail)};
+}
+
+/// A string of structured fields, RFC 9651, or without its quotes, as many clients send it.
+Expected<RequestId, http::Response> key_of(const http::Request& request) {
+  if (request.count("Idempotency-Key") > 1)
+    return refuse(problems::no_idempotency_key, "the field stands there more than once");
+  auto key = request.field("Idempotency-Key").value_or("");
+  if (key.size() >= 2 && key.front() == '"' && key.back() == '"')
+    key = key.substr(1, key.size() - 2);
+  if (key.empty() || key.size() > longest_key || key.find_first_of("\"\\") != key.npos)
+    return refuse(
+        problems::no_idempotency_key,
+        "send a random Idempotency-Key of 1 to 128 characters, the same with each repeat");
+  return RequestId{std::string{key}};
+}
+
+/// The members that a body may have; others are a misspelt wish.
+Expected<JsonValue, http::Response> body_of(const http::Request& request,
+                                            std::initializer_list<std::string_view> known) {
+  if (request.body().empty()) return JsonValue{JsonValue::Object{}};
+  auto body = JsonValue::parse(request.body(), {.bytes = 16 << 10, .depth = 4});
+  if (!body) return refuse(problems::bad_body, body.error());
+  const auto* const members = body->as_object();
+  if (!members) return refuse(problems::bad_body, "it is no JSON object");
+  for (const auto& [name, value] : *members)
+    if (std::ranges::find(known, name) == known.end())
+      return refuse(problems::bad_body, fmt::format("'{}' is not known here", name.substr(0, 40)));
+  return std::move(*body);
+}
+
+Expected<std::int64_t, http::Response> units_of(const JsonValue& body) {
+  const auto* const value = body.find("units");
+  if (!value) return 1;
+  const auto* const units = value->as_integer();
+  if (!units || *units < 1)
+    return refuse(problems::bad_body, "'units' is a whole number, at least 1");
+  return *units;
+}
+
+Expected<std::string, http::Response> reason_of(const JsonValue& body) {
+  const auto* const value = body.find("reason");
+  if (!value) return std::string{};
+  const auto* const reason = value->as_text();
+  if (!reason || reason->size() > longest_reason)
+    return refuse(problems::bad_body, "'reason' is a text of up to 1000 bytes");
+  return *reason;
+}
+
+/// The order of the path, if it is this buyer's: the database knows it, or it is on its way there.
+struct Found {
+  SaleOrder order;
+  bool is_recorded = false;
+};
+
+std::optional<Found> find_order(Sale& sale, OrderStore& orders, const BuyerId& buyer,
+                                const std::string& word) {
+  const auto id = parse_integer<std::int64_t>(word);
+  const auto is_it = [&](const SaleOrder& order) {
+    return order.buyer == buyer && (order.number == word || (id && order.id == *id));
+  };
+  const auto& name = sale.definition().name;
+  if (const auto order = orders.find_number(name, word); order && is_it(*order))
+    return Found{*order, true};
+  if (id)
+    for (const auto& order : orders.find(name, std::span{&*id, 1}))
+      if (is_it(order)) return Found{order, true};
+  if (const auto latest = sale.latest(buyer).get(); latest && is_it(*latest))
+    return Found{*latest, false};
+  return std::nullopt;
+}
+
+std::vector<const http::ProblemType*> with_failures(std::vector<const http::ProblemType*> some) {
+  some.insert(some.end(), {&problems::store_failed, &problems::effect_unknown, &problems::busy});
+  return some;
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<Offer>, http::Response> SalesApi::offer_of(
+    const http::Request& request) const {
+  const auto& name = request.parameter("sale");
+  if (auto offer = shop_.find(name)) return offer;
+  if (shop_.trouble_of(name).empty()) return refuse(problems::no_sale);
+  auto response = http::problem(problems::recovering);
+  http::add_retry_after(response, 1s);
+  return Unexpected{std::move(response)};
+}
+
+Expected<BuyerId, http::Response> SalesApi::buyer_of(const http::Request& request) const {
+  return buyers_.who_asks(request, request.parameter("sale"));
+}
+
+void SalesApi::list(http::Request&&, http::Responder&& respond) {
+  spawn(answer_list(std::move(respond)));
+}
+
+Task<void> SalesApi::answer_list(http::Responder respond) {
+  http::Response response;
+  try {
+    Json all = Json::array();
+    for (const auto& offer : shop_.all()) {
+      const auto status = co_await offer->sale().status();
+      all.add(json_of(offer->sale().definition(), status));
+    }
+    response = http::json(200, Json::object({{"sales", all}}));
+  } catch (const std::exception& failure) {
+    response = problem_of(failure);
+  }
+  respond.send(std::move(response));
+}
+
+void SalesApi::show(http::Request&& request, http::Responder&& respond) {
+  auto offer = offer_of(request);
+  if (!offer) return respond.send(std::move(offer.error()));
+  spawn(answer_status(*offer, std::move(respond)));
+}
+
+Task<void> SalesApi::answer_status(std::shared_ptr<Offer> offer, http::Responder respond) {
+  http::Response response;
+  try {
+    const auto status = co_await offer->sale().status();
+    response = http::json(200, json_of(offer->sale().definition(), status));
+  } catch (const std::exception& failure) {
+    response = problem_of(failure);
+  }
+  respond.send(std::move(response));
+}
+
+void SalesApi::buy(http::Request&& request, http::Responder&& respond) {
+  auto buyer = buyer_of(request);
+  if (!buyer) return respond.send(std::move(buyer.error()));
+  auto key = key_of(request);
+  if (!key) return respond.send(std::move(key.error()));
+  auto body = body_of(request, {"units"});
+  if (!body) return respond.send(std::move(body.error()));
+  auto units = units_of(*body);
+  if (!units) return respond.send(std::move(units.error()));
+  auto offer = offer_of(request);
+  if (!offer) return respond.send(std::move(offer.error()));
+  spawn(answer_purchase(
+      {std::move(*offer), std::move(request), std::move(*buyer), std::move(*key), *units},
+      std::move(respond)));
+}
+
+Task<void> SalesApi::answer_purchase(Purchase purchase, http::Responder respond) {
+  http::Response response;
+  try {
+    response = co_await decide(purchase);
+  } catch (const std::exception& failure) {
+    response = problem_of(failure);
+  }
+  respond.send(std::move(response));
+}
+
+/// Who has bought is answered so wherever he stands: a repeat asks for what he was told, not for
+/// more, and his visit may be over.
+Task<http::Response> SalesApi::decide(Purchase& purchase) {
+  Sale& sale = purchase.offer->sale();
+  const auto& name = sale.definition().name;
+  auto stopped = co_await entrance_.stop(purchase.request, name, purchase.buyer);
+  if (stopped) {
+    const auto earlier = co_await sale.find(purchase.buyer, purchase.wish);
+    if (!earlier) co_return std::move(*stopped);
+  }
+  const auto admission = co_await sale.buy(purchase.buyer, purchase.wish, purchase.units);
+  if (admission.has_order() && !stopped)
+    co_await entrance_.served(purchase.request, name, purchase.buyer);
+  std::int64_t left = 0;
+  if (admission.outcome == SaleOutcome::not_enough) {
+    const auto status = co_await sale.status();
+    left = status.left();
+  }
+  co_return answer_of(sale.definition(), admission, left);
+}
+
+/// Database work of one buyer; at most one at a time, so that he holds up nobody else.
+void SalesApi::in_background(const BuyerId& buyer, http::Responder&& respond, Work work) {
+  const auto answer = std::make_shared<http::Responder>(std::move(respond));
+  const auto accepted = threads_.run(
+      buyer.value,
+      [answer, work = std::move(work)](OrderStore& orders) { answer->send(work(orders)); },
+      [answer](const std::exception& failure) { answer->send(problem_of(failure)); });
+  if (accepted == BlockingThreads::Accepted::yes) return;
+  auto refusal = http::problem(accepted == BlockingThreads::Accepted::subject_has_too_many
+                                   ? problems::too_many_requests
+                                   : problems::busy);
+  http::add_retry_after(refusal, 1s);
+  answer->send(std::move(refusal));
+}
+
+void SalesApi::show_order(http::Request&& request, http::Responder&& respond) {
+  auto buyer = buyer_of(request);
+  if (!buyer) return respond.send(std::move(buyer.error()));
+  auto offer = offer_of(request);
+  if (!offer) return respond.send(std::move(offer.error()));
+  const auto asked = std::make_shared<const http::Request>(std::move(request));
+  in_background(
+      *buyer, std::move(respond), [offer = *offer, asked, buyer = *buyer](OrderStore& orders) {
+        const auto found = find_order(offer->sale(), orders, buyer, asked->parameter("order"));
+        if (!found) return http::problem(problems::no_order);
+        return answer_of(*asked, offer->name(), found->order, found->is_recorded);
+      });
+}
+
+void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
+  auto buyer = buyer_of(request);
+  if (!buyer) return respond.send(std::move(buyer.error()));
+  auto body = body_of(request, {"reason"});
+  if (!body) return respond.send(std::move(body.error()));
+  auto reason = reason_of(*body);
+  if (!reason) return respond.send(std::move(reason.error()));
+  auto offer = offer_of(request);
+  if (!offer) return respond.send(std::move(offer.error()));
+  const auto asked = std::make_shared<const http::Request>(std::move(request));
+  in_background(*buyer, std::move(respond),
+                [offer = *offer, asked, buyer = *buyer, reason = *reason](OrderStore& orders) {
+                  auto& sale = offer->sale();
+                  const auto found = find_order(sale, orders, buyer, asked->parameter("order"));
+                  if (!found) return http::problem(problems::no_order);
+                  if (http::is_precondition_failed(*asked, tag_of(found->order)))
+                    return http::problem(problems::other_version, {},
+                                         {{"order", json_of(offer->name(), found->order)}});
+                  const auto ended = sale.cancel(orders, buyer, found->order.request, reason);
+                  if (!ended.order) return http::problem(problems::no_order);
+                  return answer_of(*asked, offer->name(), *ended.order, true);
+                });
+}
+
+void SalesApi::add_routes(http::Routes& routes) {
+  add_public_routes(routes);
+  add_buyers_routes(routes);
+}
+
+http::Handler SalesApi::calls(void (SalesApi::*serve)(http::Request&&, http::Responder&&)) {
+  return [this, serve](http::Request&& request, http::Responder&& respond) {
+    (this->*serve)(std::move(request), std::move(respond));
+  };
+}
+
+void SalesApi::add_public_routes(http::Routes& routes) {
+  routes.add({.method = "GET",
+              .path = "/v1/sales",
+              .operation = "list_sales",
+              .summary = "All sales, and how they stand",
+              .answers = {{200, "The sales", sale_list_schema}},
+              .problems = with_failures({}),
+              .handler = calls(&SalesApi::list)});
+  routes.add({.method = "GET",
+              .path = "/v1/sales/{sale}",
+              .operation = "show_sale",
+              .summary = "How a sale stands",
+              .answers = {{200, "The sale", sale_schema}},
+              .problems = with_failures({&problems::no_sale, &problems::recovering}),
+              .handler = calls(&SalesApi::show)});
+}
+
+void SalesApi::add_buyers_routes(http::Routes& routes) {
+  using namespace problems;
+  const std::string credentials{Buyers::credentials};
+  routes.add({.method = "POST",
+              .path = "/v1/sales/{sale}/orders",
+              .operation = "buy",
+              .summary = "Buy units, all or none; a repeat with the same key gets the same order",
+              .parameters = {{"Idempotency-Key", "header",
+                              "Names this wish to buy; the same with each repeat", true},
+                             {"Sluice-Ticket", "header",
+                              "The ticket of the waiting room, where the sale has one"}},
+              .request = buy_schema,
+              .answers = {{201, "The order", order_schema},
+                          {200, "The order of this key, again", order_schema}},
+              .problems = with_failures({&bad_body, &no_idempotency_key, &unknown_buyer, &not_yours,
+                                         &no_sale, &not_started, &not_inside, &sold_out,
+                                         &not_enough, &already_bought, &too_many_units, &full,
+                                         &order_ended, &closed, &other_units, &recovering}),
+              .credentials = credentials,
+              .handler = calls(&SalesApi::buy)});
+  routes.add({.method = "GET",
+              .path = "/v1/sales/{sale}/orders/{order}",
+              .operation = "show_order",
+              .summary = "One of the buyer's orders, by id or number",
+              .answers = {{200, "The order", order_schema}, {304, "As If-None-Match has it", {}}},
+              .problems = with_failures({&unknown_buyer, &not_yours, &no_sale, &no_order,
+                                         &recovering, &too_many_requests, &database_failed}),
+              .credentials = credentials,
+              .handler = calls(&SalesApi::show_order)});
+  routes.add({.method = "POST",
+              .path = "/v1/sales/{sale}/orders/{order}/cancel",
+              .operation = "cancel_order",
+              .summary = "Cancel an order before it is paid; its units return to the sale",
+              .request = cancel_schema,
+              .answers = {{200, "The order as it stands now", order_schema}},
+              .problems = with_failures({&bad_body, &unknown_buyer, &not_yours, &no_sale, &no_order,
+                                         &other_version, &recovering, &too_many_requests,
+                                         &database_failed}),
+              .credentials = credentials,
+              .handler = calls(&SalesApi::cancel)});
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,131 @@
+#include "server/sales_text.hpp"
+
+#include <fmt/format.h>
+
+#include "base/instant.hpp"
+#include "http/text.hpp"
+#include "server/problems.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+http::Response recovering() {
+  auto response = http::problem(problems::recovering);
+  http::add_retry_after(response, 1s);
+  return response;
+}
+
+http::Response not_started(const SaleDefinition& sale) {
+  if (!sale.opens_at) return http::problem(problems::not_started);
+  auto response = http::problem(problems::not_started, {}, {{"opens_at", to_text(*sale.opens_at)}});
+  http::add_retry_after(response, *sale.opens_at - system_clock().wall());
+  return response;
+}
+
+http::Response with_order(const http::ProblemType& type, const SaleDefinition& sale,
+                          const Admission& admission) {
+  if (!admission.order) return http::problem(type);
+  return http::problem(type, {}, {{"order", json_of(sale.name, *admission.order)}});
+}
+
+http::Response bought(const SaleDefinition& sale, const SaleOrder& order, int status) {
+  auto response = http::json(status, json_of(sale.name, order));
+  response.add("Location", path_of(sale.name, order));
+  return response;
+}
+
+}  // namespace
+
+const std::string sale_schema = R"({"type":"object","required":["name","state"],"properties":{
+"name":{"type":"string"},"state":{"type":"string","enum":["not loaded","not started","open",
+"sold out","full","closed","recovering","archived"]},"stock":{"type":"integer"},
+"sold":{"type":"integer"},"left":{"type":"integer"},"orders":{"type":"integer"},
+"opens_at":{"type":"string","format":"date-time"},
+"closes_at":{"type":"string","format":"date-time"}}})";
+
+const std::string sale_list_schema = fmt::format(
+    R"({{"type":"object","properties":{{"sales":{{"type":"array","items":{}}}}}}})", sale_schema);
+
+const std::string order_schema =
+    R"({"type":"object","required":["id","number","units","state"],"properties":{
+"id":{"type":"string","description":"64 bits, in decimal"},"number":{"type":"string"},
+"sale":{"type":"string"},"units":{"type":"integer"},"state":{"type":"string"},
+"issued_at":{"type":"string","format":"date-time"},
+"recorded":{"type":"boolean","description":"the database has it"}}})";
+
+const std::string buy_schema =
+    R"({"type":"object","additionalProperties":false,"properties":{
+"units":{"type":"integer","minimum":1,"default":1}}})";
+
+const std::string cancel_schema =
+    R"({"type":"object","additionalProperties":false,"properties":{
+"reason":{"type":"string","maxLength":1000}}})";
+
+Json json_of(const SaleDefinition& sale, const SaleStatus& status) {
+  auto json = Json::object({{"name", sale.name},
+                            {"state", to_string(status.state)},
+                            {"stock", status.stock},
+                            {"sold", status.sold},
+                            {"left", status.left()},
+                            {"orders", status.orders}});
+  if (sale.opens_at) json.add("opens_at", to_text(*sale.opens_at));
+  if (sale.closes_at) json.add("closes_at", to_text(*sale.closes_at));
+  return json;
+}
+
+Json json_of(std::string_view sale, const SaleOrder& order) {
+  return Json::object({{"id", fmt::to_string(order.id)},
+                       {"number", order.number},
+                       {"sale", sale},
+                       {"units", order.units},
+                       {"state", to_string(order.state)},
+                       {"issued_at", to_text(order.issued_at)}});
+}
+
+std::string tag_of(const SaleOrder& order) {
+  return http::entity_tag(fmt::format("{}-{}", order.units, to_string(order.state)));
+}
+
+std::string path_of(std::string_view sale, const SaleOrder& order) {
+  return fmt::format("/v1/sales/{}/orders/{}", http::escape(sale), order.id);
+}
+
+http::Response answer_of(const SaleDefinition& sale, const Admission& admission,
+                         std::int64_t left) {
+  using enum SaleOutcome;
+  switch (admission.outcome) {
+    case admitted: return bought(sale, *admission.order, 201);
+    case repeated: return bought(sale, *admission.order, 200);
+    case other_units: return with_order(problems::other_units, sale, admission);
+    case cancelled: return with_order(problems::order_ended, sale, admission);
+    case already_bought: return with_order(problems::already_bought, sale, admission);
+    case too_many_units: return with_order(problems::too_many_units, sale, admission);
+    case sold_out: return http::problem(problems::sold_out);
+    case not_enough: return http::problem(problems::not_enough, {}, {{"left", left}});
+    case full: return http::problem(problems::full);
+    case not_started: return server::not_started(sale);
+    case closed: return http::problem(problems::closed);
+    case SaleOutcome::recovering:
+    case not_loaded: return server::recovering();  // its worker makes a lost sale again
+  }
+  return http::problem(http::problems::internal_error);
+}
+
+http::Response answer_of(const http::Request& request, std::string_view sale,
+                         const SaleOrder& order, bool is_recorded) {
+  const auto tag = tag_of(order);
+  if (http::is_not_modified(request, tag)) {
+    http::Response response{.status = 304};
+    response.add("ETag", tag);
+    return response;
+  }
+  auto json = json_of(sale, order);
+  json.add("recorded", is_recorded);
+  auto response = http::json(200, json);
+  response.add("ETag", tag);
+  return response;
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,31 @@
+/// Sales and orders as JSON, its schemas, and the answer to each outcome.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "http/response.hpp"
+#include "sluice/sale.hpp"
+
+namespace sluice::server {
+
+extern const std::string sale_schema;
+extern const std::string sale_list_schema;
+extern const std::string order_schema;
+extern const std::string buy_schema;
+extern const std::string cancel_schema;
+
+Json json_of(const SaleDefinition& sale, const SaleStatus& status);
+Json json_of(std::string_view sale, const SaleOrder& order);
+/// Of the state in which an order stands.
+std::string tag_of(const SaleOrder& order);
+/// "/v1/sales/maotai/orders/123"
+std::string path_of(std::string_view sale, const SaleOrder& order);
+
+/// `left`: of not_enough alone.
+http::Response answer_of(const SaleDefinition& sale, const Admission& admission, std::int64_t left);
+/// `is_recorded`: the database has it; otherwise it is on its way there.
+http::Response answer_of(const http::Request& request, std::string_view sale,
+                         const SaleOrder& order, bool is_recorded);
+
+}  // namespace sluice::server

@@ -1,0 +1,106 @@
+#include "server/service.hpp"
+
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "base/random.hpp"
+#include "base/thread.hpp"
+#include "sluice/metrics.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice::server {
+namespace {
+
+constexpr std::string_view prometheus_media = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Whoever builds a client from /openapi.json learns there how a buyer proves who he is.
+http::ApiDocument api_of(const Buyers& buyers) {
+  const char* const scheme = buyers.has_keys()
+                                 ? R"({"type":"http","scheme":"bearer"})"
+                                 : R"({"type":"apiKey","in":"header","name":"Sluice-Buyer"})";
+  return {.title = "Sluice: sales", .credentials = {{std::string{Buyers::credentials}, scheme}}};
+}
+
+TokenKeys keys_of_this_process() {
+  return TokenKeys{{{.id = "process", .secret = random_hex_128() + random_hex_128()}}};
+}
+
+}  // namespace
+
+Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefinition> sales)
+    : shop_(store, options.shop, sales),
+      buyers_(options.keys),
+      threads_(options.shop.orders, options.blocking),
+      queue_(store, shop_, buyers_,
+             options.keys ? std::move(*options.keys) : keys_of_this_process(),
+             std::move(options.rooms)),
+      sales_(shop_, buyers_, threads_, queue_) {
+  options.http.api = api_of(buyers_);
+  auto health = http::ServerOptions{.listen = options.health, .loops = 1};
+  health.not_ready_because = [this] { return not_ready_because(); };
+  health_ = std::make_unique<http::Server>(system_clock(), health_routes(), std::move(health));
+  http_ = std::make_unique<http::Server>(system_clock(), public_routes(), std::move(options.http));
+  looker_ = start_stoppable_thread(
+      [this, every = options.look_every](const std::stop_token& stop) { look_again(stop, every); });
+}
+
+Service::~Service() = default;
+
+std::uint16_t Service::port() const noexcept { return http_->port(); }
+std::uint16_t Service::health_port() const noexcept { return health_->port(); }
+
+http::Routes Service::public_routes() {
+  http::Routes routes;
+  sales_.add_routes(routes);
+  queue_.add_routes(routes);
+  return routes;
+}
+
+http::Routes Service::health_routes() {
+  http::Routes routes;
+  routes.add({.method = "GET",
+              .path = "/metrics",
+              .operation = "metrics",
+              .summary = "Figures for Prometheus",
+              .answers = {{200, "The figures", {}, std::string{prometheus_media}}},
+              .handler = [this](http::Request&&, http::Responder&& respond) {
+                respond.send({.status = 200,
+                              .media = prometheus_media,
+                              .body = prometheus_text() + http_->metrics()});
+              }});
+  return routes;
+}
+
+/// What the last look at store and database has found: a balancer's question waits for neither.
+std::string Service::not_ready_because() {
+  if (http_ && !http_->is_ready()) return "it is being stopped";
+  if (auto trouble = shop_.trouble(); !trouble.empty()) return trouble;
+  for (const auto& offer : shop_.all())
+    if (const auto trouble = offer->trouble(); !trouble.empty())
+      return fmt::format("sale '{}': {}", offer->name(), trouble);
+  return {};
+}
+
+void Service::look_again(const std::stop_token& stop, std::chrono::milliseconds every) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock{mutex};
+  for (;;) {
+    stopped.wait_for(lock, stop, every, [] { return false; });
+    if (stop.stop_requested()) return;
+    shop_.look();
+    queue_.look();
+  }
+}
+
+void Service::stop(std::chrono::nanoseconds within, std::chrono::nanoseconds notice) {
+  http_->stop(within, notice);
+  looker_.request_stop();
+  threads_.stop();
+  shop_.stop();
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,62 @@
+/// The whole service: the sales of a store and a database, served over HTTP.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "http/server.hpp"
+#include "server/blocking_threads.hpp"
+#include "server/buyers.hpp"
+#include "server/queue_api.hpp"
+#include "server/sales_api.hpp"
+#include "server/shop.hpp"
+
+namespace sluice::server {
+
+struct ServiceOptions {
+  ShopOptions shop;
+  BlockingLimits blocking;
+  /// Of buyers' tokens, and of the tickets of waiting rooms. None: buyers are believed, and tickets
+  /// are good for this process alone.
+  std::optional<TokenKeys> keys;
+  std::vector<WaitingRoomDefinition> rooms;    ///< each has the name of its sale
+  std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
+  http::ServerOptions http;                    ///< for buyers
+  /// For operators and balancers: /livez, /readyz, /metrics.
+  net::Endpoint health{.host = "127.0.0.1", .port = 0, .unix_path = {}};
+};
+
+/// Threads: any. REQUIRES: the store lives longer.
+class Service {
+ public:
+  /// It serves when this returns. Throws Error as Shop does, and what http::Server throws.
+  Service(Store& store, ServiceOptions options, std::span<const SaleDefinition> sales = {});
+  ~Service();
+
+  std::uint16_t port() const noexcept;
+  std::uint16_t health_port() const noexcept;
+  Shop& shop() noexcept { return shop_; }
+
+  /// Not ready from the beginning; what was asked is answered, for `within` at most; then workers
+  /// are told to finish their batches, for which the destructor waits. Nothing that was answered is
+  /// lost: it waits in the store.
+  void stop(std::chrono::nanoseconds within, std::chrono::nanoseconds notice);
+
+ private:
+  http::Routes public_routes();
+  http::Routes health_routes();
+  std::string not_ready_because();
+  void look_again(const std::stop_token& stop, std::chrono::milliseconds every);
+
+  Shop shop_;
+  const Buyers buyers_;
+  BlockingThreads threads_;
+  QueueApi queue_;
+  SalesApi sales_;
+  std::unique_ptr<http::Server> http_;
+  std::unique_ptr<http::Server> health_;
+  std::jthread looker_;
+};
+
+}  // namespace sluice::server

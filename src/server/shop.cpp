@@ -1,0 +1,215 @@
+#include "server/shop.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/thread.hpp"
+#include "sluice/log.hpp"
+#include "sluice/sale_recovery.hpp"
+
+namespace sluice::server {
+namespace {
+
+/// The orders of a sale go into another one: nothing of what was begun with it will do.
+struct WrongDatabase : Error {
+  explicit WrongDatabase(const Error& why) : Error(why) {}
+};
+
+}  // namespace
+
+Offer::Offer(Store& store, Sale sale, const ShopOptions& options)
+    : store_(store), sale_(std::move(sale)), options_(options) {}
+
+Offer::~Offer() = default;
+
+void Offer::begin_work() {
+  thread_ = start_stoppable_thread([this](const std::stop_token& stop) { work(stop); });
+}
+
+std::string Offer::trouble() const {
+  const std::lock_guard lock{mutex_};
+  return trouble_;
+}
+
+void Offer::work_again() {
+  if (!trouble().empty()) begin_work();
+}
+
+WorkerProgress Offer::progress() const {
+  const std::lock_guard lock{mutex_};
+  return worker_ ? worker_->progress() : last_progress_;
+}
+
+void Offer::set_trouble(std::string what) {
+  const std::lock_guard lock{mutex_};
+  if (!what.empty() && what != trouble_)
+    log(LogLevel::error, fmt::format("sale '{}': its worker ended: {}", name(), what));
+  trouble_ = std::move(what);
+}
+
+void Offer::work(const std::stop_token& stop) {
+  std::unique_ptr<OrderStore> orders;
+  std::optional<OrderWorker> worker;
+  const auto show = [&](const OrderWorker* shown) {
+    const std::lock_guard lock{mutex_};
+    if (worker_ && !shown) last_progress_ = worker_->progress();
+    worker_ = shown;
+  };
+  std::string ended;
+  try {
+    orders = open_order_store(options_.orders);
+    worker.emplace(store_, sale_, *orders, options_.worker);
+    show(&*worker);
+    worker->run(stop);
+  } catch (const std::exception& failure) {
+    ended = failure.what();
+  }
+  show(nullptr);
+  set_trouble(std::move(ended));
+}
+
+Shop::Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sales)
+    : store_(store), options_(std::move(options)), orders_(open_order_store(options_.orders)) {
+  for (const auto& name : names()) take_in(name, At::start);
+  define(sales);
+}
+
+void Shop::stop() {
+  for (const auto& offer : all()) offer->stop();
+}
+
+void Shop::define(std::span<const SaleDefinition> sales) {
+  const std::lock_guard lock{looking_};
+  for (const auto& sale : sales) Sale::check(store_, sale).get();
+  for (const auto& sale : sales) {
+    if (find(sale.name)) {
+      Sale::create(store_, sale).get();  // in the same words
+      continue;
+    }
+    Sale::create(store_, sale, *orders_);
+    take_in(sale.name, At::start);
+  }
+}
+
+std::shared_ptr<Offer> Shop::find(std::string_view name) const {
+  const std::shared_lock lock{mutex_};
+  const auto found = offers_.find(name);
+  return found == offers_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<Offer>> Shop::all() const {
+  const std::shared_lock lock{mutex_};
+  std::vector<std::shared_ptr<Offer>> all;
+  all.reserve(offers_.size());
+  for (const auto& [name, offer] : offers_) all.push_back(offer);
+  return all;
+}
+
+std::string Shop::trouble_of(std::string_view name) const {
+  const std::shared_lock lock{mutex_};
+  const auto found = troubles_.find(name);
+  return found == troubles_.end() ? std::string{} : found->second;
+}
+
+std::string Shop::trouble() const {
+  const std::shared_lock lock{mutex_};
+  return trouble_;
+}
+
+/// A store that came back empty names no sales; the database still does.
+std::vector<std::string> Shop::names() {
+  auto names = Sale::names(store_).get();
+  for (auto& name : orders_->sales()) names.push_back(std::move(name));
+  std::ranges::sort(names);
+  const auto repeated = std::ranges::unique(names);
+  names.erase(repeated.begin(), repeated.end());
+  return names;
+}
+
+/// One sale that cannot be loaded does not hold up the others. A database that is the wrong one is
+/// said at the start.
+void Shop::take_in(const std::string& name, At when) {
+  if (find(name)) return;
+  try {
+    auto offer = load(name);
+    const auto state = offer->sale().status().get().state;
+    if (state != SaleState::archived) {
+      // Tells whether these are the orders of this sale; one to be recovered is asked by its
+      // worker.
+      if (state != SaleState::recovering) settle(offer->sale(), when);
+      offer->begin_work();
+    }
+    add(std::move(offer));
+    note(name, {});
+  } catch (const WrongDatabase&) {
+    throw;
+  } catch (const Error& failure) {
+    note(name, failure.what());
+  }
+}
+
+void Shop::settle(Sale& sale, At when) {
+  try {
+    sale.settle(*orders_);
+  } catch (const Error& failure) {
+    if (when == At::start && failure.errc() == Errc::config_mismatch) throw WrongDatabase{failure};
+    throw;
+  }
+}
+
+std::shared_ptr<Offer> Shop::load(const std::string& name) {
+  auto sale = Sale::load(store_, name).get();
+  if (!sale) {
+    recover(store_, name, *orders_);
+    sale = Sale::load(store_, name).get();
+    if (!sale) throw Error{Errc::server, "it was made again, and is gone once more"};
+  }
+  return std::make_shared<Offer>(store_, std::move(*sale), options_);
+}
+
+void Shop::add(std::shared_ptr<Offer> offer) {
+  const std::lock_guard lock{mutex_};
+  offers_.emplace(offer->name(), std::move(offer));
+}
+
+void Shop::note(std::string_view name, const std::string& trouble) {
+  {
+    const std::lock_guard lock{mutex_};
+    const auto before = troubles_.find(name);
+    if ((before == troubles_.end() ? std::string{} : before->second) == trouble) return;
+    if (trouble.empty())
+      troubles_.erase(before);
+    else
+      troubles_.insert_or_assign(std::string{name}, trouble);
+  }
+  if (trouble.empty())
+    log(LogLevel::info, fmt::format("sale '{}' is loaded", name));
+  else
+    log(LogLevel::error, fmt::format("sale '{}' cannot be sold: {}", name, trouble));
+}
+
+void Shop::look() {
+  const std::lock_guard lock{looking_};
+  std::string trouble;
+  try {
+    // Whether it takes writes, too: a question alone does not show that a disk is full.
+    store_.run({"SET", "sluice:service:alive", "1", "PX", "10000"}).get();
+    for (const auto& name : names()) take_in(name, At::later);
+    const auto offers = all();
+    // A transaction as those that write: whether they would succeed. It changes nothing.
+    if (!offers.empty() && orders_->stock(offers.front()->name()))
+      orders_->keep_definition(offers.front()->name(), {});
+    for (const auto& offer : offers) offer->work_again();
+  } catch (const std::exception& failure) {
+    trouble = failure.what();
+  }
+  const std::lock_guard guard{mutex_};
+  if (trouble != trouble_)
+    log(trouble.empty() ? LogLevel::info : LogLevel::error,
+        trouble.empty() ? "the sales can be looked up again" : "sales: " + trouble);
+  trouble_ = std::move(trouble);
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,109 @@
+/// The sales of a store, as a service keeps them: each has a worker that brings its orders into the
+/// database, and recovers it where the store has lost something.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "sluice/order_store.hpp"
+#include "sluice/order_worker.hpp"
+#include "sluice/sale.hpp"
+
+namespace sluice::server {
+
+struct ShopOptions {
+  std::string orders = "sqlite:orders.db";  ///< the database, as open_order_store() takes it
+  OrderWorkerOptions worker = {.recovers = true};
+};
+
+/// One sale and its worker. An archived one has no worker.
+class Offer {
+ public:
+  Offer(Store& store, Sale sale, const ShopOptions& options);
+  ~Offer();  ///< after the batch under way
+  Offer(const Offer&) = delete;
+  Offer& operator=(const Offer&) = delete;
+
+  Sale& sale() noexcept { return sale_; }
+  const std::string& name() const noexcept { return sale_.definition().name; }
+
+  void begin_work();
+  void stop() { thread_.request_stop(); }
+  /// Why the worker cannot go on without somebody's help; empty: it works, or there is none.
+  std::string trouble() const;
+  /// Begins again where trouble ended it.
+  void work_again();
+  WorkerProgress progress() const;
+
+ private:
+  void work(const std::stop_token& stop);
+  void set_trouble(std::string what);
+
+  Store& store_;
+  Sale sale_;
+  const ShopOptions& options_;
+  mutable std::mutex mutex_;
+  std::string trouble_;                  // guarded by mutex_
+  const OrderWorker* worker_ = nullptr;  // guarded by mutex_; while it works
+  WorkerProgress last_progress_;         // guarded by mutex_; of the one before
+  std::jthread thread_;
+};
+
+/// Threads: any. REQUIRES: the store lives longer.
+class Shop {
+ public:
+  /// Takes in what store and database know, and defines `sales`, or joins them where they are
+  /// there; all are checked before any is made. Throws Error where the database cannot be opened,
+  /// and config_mismatch where the orders of a sale go into another one; and what Sale::create()
+  /// throws.
+  Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sales = {});
+
+  /// Null: there is none of that name, or `trouble_of` says why it cannot be sold.
+  std::shared_ptr<Offer> find(std::string_view name) const;
+  std::vector<std::shared_ptr<Offer>> all() const;
+  /// Why a sale that store or database know cannot be loaded; empty: it can be, or nobody knows it.
+  std::string trouble_of(std::string_view name) const;
+
+  /// Tells the workers to end after the batch under way; the destructor waits for them.
+  void stop();
+
+  /// Finds sales that other processes made, and begins again where trouble ended a worker. Blocks.
+  void look();
+  /// Empty: the last look succeeded. Else why not.
+  std::string trouble() const;
+
+  const ShopOptions& options() const noexcept { return options_; }
+
+ private:
+  enum class At : std::uint8_t { start, later };
+
+  void define(std::span<const SaleDefinition> sales);
+  std::vector<std::string> names();
+  void take_in(const std::string& name, At when);
+  std::shared_ptr<Offer> load(const std::string& name);
+  void settle(Sale& sale, At when);
+  void add(std::shared_ptr<Offer> offer);
+  void note(std::string_view name, const std::string& trouble);
+
+  Store& store_;
+  const ShopOptions options_;
+  std::mutex looking_;
+  std::unique_ptr<OrderStore> orders_;  // guarded by looking_
+  mutable std::shared_mutex mutex_;
+  std::map<std::string, std::shared_ptr<Offer>, std::less<>> offers_;  // guarded by mutex_
+  std::map<std::string, std::string, std::less<>> troubles_;           // guarded by mutex_
+  std::string trouble_;                                                // guarded by mutex_
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,88 @@
+#include "server/blocking_threads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include "sluice/error.hpp"
+#include "support/comes_true.hpp"
+
+namespace sluice::server {
+namespace {
+
+using enum BlockingThreads::Accepted;
+
+void never(const std::exception& failure) { FAIL() << failure.what(); }
+
+// One who asks for much holds up no one else: two threads, one buyer with four wishes.
+TEST(BlockingThreads, OfOneSubjectOnePieceIsDoneAtATime) {
+  BlockingThreads threads{"sqlite::memory:", {.threads = 2, .waiting = 10, .waiting_of_one = 3}};
+  std::latch go{1};
+  std::atomic<int> done{0};
+  std::atomic<bool> begun{false};
+  const auto wait = [&](OrderStore&) {
+    begun = true;
+    go.wait();
+    ++done;
+  };
+  EXPECT_EQ(threads.run("ann", wait, never), yes);
+  ASSERT_TRUE(test::comes_true([&] { return begun.load(); }));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(threads.run("ann", wait, never), yes);
+  EXPECT_EQ(threads.run("ann", wait, never), subject_has_too_many);
+  std::atomic<bool> bob{false};
+  EXPECT_EQ(threads.run(
+                "bob", [&](OrderStore&) { bob = true; }, never),
+            yes);
+  EXPECT_TRUE(test::comes_true([&] { return bob.load(); }));
+  EXPECT_EQ(done, 0);
+  go.count_down();
+  EXPECT_TRUE(test::comes_true([&] { return done == 4; }));
+}
+
+TEST(BlockingThreads, AFailureIsToldAndTheNextPieceIsDone) {
+  BlockingThreads threads{"sqlite::memory:", {.threads = 1}};
+  std::atomic<int> failed{0};
+  const auto fail = [](OrderStore&) { throw Error{Errc::database, "locked"}; };
+  EXPECT_EQ(threads.run("ann", fail, [&](const std::exception&) { ++failed; }), yes);
+  std::atomic<bool> done{false};
+  EXPECT_EQ(threads.run(
+                "ann", [&](OrderStore&) { done = true; }, never),
+            yes);
+  EXPECT_TRUE(test::comes_true([&] { return done.load(); }));
+  EXPECT_EQ(failed, 1);
+}
+
+TEST(BlockingThreads, WhatHasNotBegunIsDroppedAtTheStop) {
+  std::latch go{1};
+  std::atomic<bool> begun{false};
+  const auto kept = std::make_shared<int>(1);
+  BlockingThreads threads{"sqlite::memory:", {.threads = 1, .waiting = 2}};
+  EXPECT_EQ(threads.run(
+                "ann",
+                [&](OrderStore&) {
+                  begun = true;
+                  go.wait();
+                },
+                never),
+            yes);
+  ASSERT_TRUE(test::comes_true([&] { return begun.load(); }));
+  EXPECT_EQ(threads.run(
+                "bob", [kept](OrderStore&) { FAIL(); }, never),
+            yes);
+  EXPECT_EQ(threads.run(
+                "cid", [kept](OrderStore&) { FAIL(); }, never),
+            yes);
+  EXPECT_EQ(threads.run(
+                "dan", [](OrderStore&) {}, never),
+            full);
+  EXPECT_EQ(kept.use_count(), 3);
+  threads.stop();
+  EXPECT_EQ(kept.use_count(), 1);
+  EXPECT_EQ(threads.run(
+                "eve", [](OrderStore&) {}, never),
+            stopping);
+  go.count_down();
+}
+
+}  // namespace
+}  // namespace sluice::server

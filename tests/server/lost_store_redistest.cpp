@@ -1,0 +1,97 @@
+// The store goes away, comes back empty, or takes no writes, while buyers ask.
+#include <gtest/gtest.h>
+
+#include "server/curl.hpp"
+#include "server/service.hpp"
+#include "sluice/open.hpp"
+#include "sluice/sale_audit.hpp"
+#include "support/comes_true.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LostStore : public testing::Test {
+ protected:
+  ServiceOptions options() const {
+    ServiceOptions options;
+    options.shop.orders = "sqlite:" + (folder_ / "orders.db").string();
+    options.shop.worker.claim_after = 100ms;
+    options.shop.worker.longest_pause = 100ms;
+    options.http.loops = 1;
+    options.look_every = 50ms;
+    return options;
+  }
+  void begin(std::vector<SaleDefinition> sales = {}) {
+    service_ = std::make_unique<Service>(*store_, options(), sales);
+  }
+  test::Answer buy(std::string_view buyer) const {
+    return test::ask(service_->port(), "POST", "/v1/sales/tea/orders",
+                     {{"Sluice-Buyer", buyer}, {"Idempotency-Key", "k"}});
+  }
+  bool is_recorded(std::string_view buyer, const std::string& id) const {
+    return test::ask(service_->port(), "GET", "/v1/sales/tea/orders/" + id,
+                     {{"Sluice-Buyer", buyer}})
+               .body.find("\"recorded\":true") != std::string::npos;
+  }
+  void expect_clean_audit() {
+    const auto orders = open_order_store(options().shop.orders);
+    auto sale = Sale::load(*store_, "tea").get();
+    ASSERT_TRUE(sale);
+    OrderWorker{*store_, *sale, *orders, {.claim_after = 1ms}}.drain();
+    const auto found = audit(*store_, *sale, *orders);
+    for (const auto& check : found.checks) EXPECT_TRUE(check.ok) << check.name << check.detail;
+  }
+
+  test::TempDir folder_;
+  test::RedisServer redis_;
+  std::unique_ptr<Store> store_ = open(redis_.url());
+  std::unique_ptr<Service> service_;
+};
+
+const SaleDefinition tea{.name = "tea", .stock = 3, .number_type = "TEA"};
+
+TEST_F(LostStore, ASaleThatWasFlushedIsSoldOnAndNotTwice) {
+  begin({tea});
+  const auto bought = buy("ann");
+  ASSERT_EQ(bought.status, 201) << bought.body;
+  ASSERT_TRUE(test::comes_true([&] { return is_recorded("ann", bought.text("id")); }));
+  store_->run({"FLUSHALL"}).get();
+  ASSERT_TRUE(test::comes_true([&] { return buy("ann").status == 200; }));
+  EXPECT_EQ(buy("ann").text("id"), bought.text("id"));
+  EXPECT_EQ(buy("bob").status, 201);
+  EXPECT_EQ(buy("cid").status, 201);
+  EXPECT_EQ(buy("dan").problem(), "sold-out");
+  service_.reset();
+  expect_clean_audit();
+}
+
+TEST_F(LostStore, AServiceThatBeginsAfterTheLossSellsWhatTheDatabaseKnows) {
+  begin({tea});
+  const auto bought = buy("ann");
+  ASSERT_TRUE(test::comes_true([&] { return is_recorded("ann", bought.text("id")); }));
+  service_.reset();
+  store_->run({"FLUSHALL"}).get();
+  begin();  // nobody tells it what is sold
+  ASSERT_TRUE(test::comes_true([&] { return buy("ann").status == 200; }));
+  EXPECT_EQ(buy("ann").text("id"), bought.text("id"));
+  service_.reset();
+  expect_clean_audit();
+}
+
+TEST_F(LostStore, AStoreThatTakesNoWritesIsNotReady) {
+  begin({tea});
+  const auto ready = [&] { return test::ask(service_->health_port(), "GET", "/readyz").status; };
+  EXPECT_EQ(ready(), 200);
+  store_->run({"REPLICAOF", "127.0.0.1", "1"}).get();
+  EXPECT_TRUE(test::comes_true([&] { return ready() == 503; }));
+  EXPECT_EQ(buy("ann").status, 503);
+  store_->run({"REPLICAOF", "NO", "ONE"}).get();
+  EXPECT_TRUE(test::comes_true([&] { return ready() == 200; }));
+  EXPECT_TRUE(test::comes_true([&] { return buy("ann").status == 201; }));
+}
+
+}  // namespace
+}  // namespace sluice::server

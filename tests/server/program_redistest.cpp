@@ -1,0 +1,240 @@
+// The program sluice-serve as a process: V01, V44, and what a user's mistakes are answered with.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+#include "server/curl.hpp"
+#include "sluice/open.hpp"
+#include "sluice/order_worker.hpp"
+#include "sluice/sale_audit.hpp"
+#include "support/comes_true.hpp"
+#include "support/paths.hpp"
+#include "support/process.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream{file};
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+/// One process of the program.
+class Served {
+ public:
+  Served(const test::TempDir& folder, int number, std::vector<std::string> options)
+      : output_(folder / fmt::format("output{}", number)) {
+    std::vector<std::string> line{test::built_path("sluice-serve"),
+                                  "--listen",
+                                  "127.0.0.1:0",
+                                  "--health",
+                                  "127.0.0.1:0",
+                                  "--notice",
+                                  "0s",
+                                  "--json"};
+    line.insert(line.end(), options.begin(), options.end());
+    process_.emplace(line, test::ProcessOptions{.directory = folder.path(), .output = output_});
+  }
+
+  /// False: it has ended instead.
+  bool begins() {
+    EXPECT_TRUE(test::comes_true(
+        [&] { return !process_->running() || text_of(output_).find("\"port\":") != npos; }));
+    const auto text = text_of(output_);
+    const auto at = text.find("\"port\":");
+    if (at == npos) return false;
+    port_ = static_cast<std::uint16_t>(std::stoi(text.substr(at + 7)));
+    return true;
+  }
+  std::uint16_t port() const { return port_; }
+  std::string output() const { return text_of(output_); }
+  test::Process& process() { return *process_; }
+
+ private:
+  static constexpr auto npos = std::string::npos;
+  std::filesystem::path output_;
+  std::optional<test::Process> process_;
+  std::uint16_t port_ = 0;
+};
+
+class ServeProgram : public testing::Test {
+ protected:
+  std::vector<std::string> options() const {
+    return {"--store", redis_.url(), "--orders", orders_url(), "--sale", "tea=100"};
+  }
+  std::string orders_url() const { return "sqlite:" + (folder_ / "orders.db").string(); }
+
+  static test::Answer buy(std::uint16_t port, std::string_view buyer) {
+    return test::ask(port, "POST", "/v1/sales/tea/orders",
+                     {{"Sluice-Buyer", buyer}, {"Idempotency-Key", "k"}});
+  }
+
+  /// All that buyers were told is in the database, and nothing else.
+  void compare(const std::map<std::string, std::string>& told) {
+    const auto store = open(redis_.url());
+    const auto orders = open_order_store(orders_url());
+    auto sale = Sale::load(*store, "tea").get();
+    ASSERT_TRUE(sale);
+    OrderWorker{*store, *sale, *orders, {.claim_after = 1ms}}.drain();
+    const auto found = audit(*store, *sale, *orders);
+    for (const auto& check : found.checks) EXPECT_TRUE(check.ok) << check.name << check.detail;
+    std::map<std::string, std::string> there;
+    for (const auto& order : orders->page("tea", 0, 1000))
+      there.emplace(order.buyer.value, fmt::to_string(order.id));
+    for (const auto& [buyer, id] : told) EXPECT_EQ(there[buyer], id) << buyer;
+    EXPECT_LE(there.size(), 100U);
+  }
+
+  test::TempDir folder_;
+  test::RedisServer redis_;
+};
+
+TEST_F(ServeProgram, V01_AHundredUnitsAndTenThousandBuyersAtFourProcesses) {
+  std::vector<std::unique_ptr<Served>> served;
+  for (int i = 0; i < 4; ++i) served.push_back(std::make_unique<Served>(folder_, i, options()));
+  for (auto& one : served) ASSERT_TRUE(one->begins()) << one->output();
+  std::map<std::string, std::string> told;
+  std::mutex mutex;
+  std::atomic<int> refused{0};
+  constexpr int buyers = 10'000;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 8; ++thread)
+      threads.emplace_back([&, thread] {
+        for (int buyer = thread; buyer < buyers; buyer += 8) {
+          const auto name = fmt::format("b{}", buyer);
+          const auto answer = buy(served[static_cast<std::size_t>(buyer) % 4]->port(), name);
+          if (answer.status != 201) {
+            refused += answer.problem() == "sold-out";
+            continue;
+          }
+          const std::lock_guard lock{mutex};
+          told.emplace(name, answer.text("id"));
+        }
+      });
+  }
+  EXPECT_EQ(told.size(), 100U);
+  EXPECT_EQ(refused, buyers - 100);
+  for (auto& one : served) one->process().terminate();
+  for (auto& one : served) EXPECT_EQ(one->process().wait(), 0) << one->output();
+  compare(told);
+}
+
+// TERM comes while buyers ask: who was told of an order has it.
+TEST_F(ServeProgram, V44_NothingThatWasAcceptedIsLostAtTheEnd) {
+  Served served{folder_, 0, options()};
+  ASSERT_TRUE(served.begins()) << served.output();
+  std::map<std::string, std::string> told;
+  std::mutex mutex;
+  std::atomic<bool> stop{false};
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 4; ++thread)
+      threads.emplace_back([&, thread] {
+        for (int i = 0; !stop && i < 1000; ++i) try {
+            const auto name = fmt::format("b{}-{}", thread, i);
+            const auto answer = buy(served.port(), name);
+            const std::lock_guard lock{mutex};
+            if (answer.status == 201) told.emplace(name, answer.text("id"));
+          } catch (const std::system_error&) {  // refused: it has stopped
+            return;
+          }
+      });
+    EXPECT_TRUE(test::comes_true([&] {
+      const std::lock_guard lock{mutex};
+      return told.size() > 20;
+    }));
+    served.process().terminate();
+    EXPECT_EQ(served.process().wait_for(60s), 0) << served.output();
+    stop = true;
+  }
+  compare(told);
+}
+
+TEST_F(ServeProgram, KilledWhileBuyersAskItHasToldNobodyWhatIsNotSo) {
+  std::map<std::string, std::string> told;
+  std::atomic<int> count{0};
+  for (int round = 0; round < 3; ++round) {
+    Served served{folder_, round, options()};
+    ASSERT_TRUE(served.begins()) << served.output();
+    std::jthread killer{[&] {
+      EXPECT_TRUE(test::comes_true([&] { return count > round * 10; }));
+      served.process().kill();
+    }};
+    try {
+      for (int i = 0; i < 30; ++i) {
+        const auto name = fmt::format("r{}-{}", round, i);
+        const auto answer = buy(served.port(), name);
+        if (answer.status == 0) break;
+        if (answer.status != 201) continue;
+        told.emplace(name, answer.text("id"));
+        ++count;
+      }
+    } catch (const std::system_error&) {  // it is dead
+    }
+    killer.join();
+  }
+  compare(told);
+}
+
+struct Mistake {
+  std::vector<std::string> options;
+  int exit;
+  std::string says;
+};
+
+TEST_F(ServeProgram, AUsersMistakeIsAnsweredInOneLine) {
+  const auto keys = folder_ / "keys";
+  std::ofstream{keys} << "k1 short\n";
+  ::chmod(keys.c_str(), 0600);
+  const std::vector<Mistake> mistakes{{{"--listen", "127.0.0.1:99999"}, 64, "65535"},
+                                      {{"--listen", "8080"}, 64, "HOST:PORT"},
+                                      {{"--listen", "0.0.0.0:0"}, 64, "--believe-buyers"},
+                                      {{"--sale", "tea"}, 64, "maotai=100"},
+                                      {{"--sale", "tea=10", "--room", "tea"}, 64, "maotai=50/200"},
+                                      {{"--room", "tea=5"}, 64, "no sale 'tea'"},
+                                      {{"--keys", keys.string()}, 64, keys.string()},
+                                      {{"--keys", folder_.str()}, 64, folder_.str()},
+                                      {{"--certificate", "x.pem"}, 64, "--key"},
+                                      {{"--orders", "postgres:x"}, 64, "postgres"},
+                                      {{"--store", "http://x"}, 64, "http"}};
+  int number = 0;
+  for (const auto& mistake : mistakes) {
+    Served served{folder_, number++, mistake.options};
+    EXPECT_FALSE(served.begins()) << mistake.says;
+    EXPECT_EQ(served.process().wait(), mistake.exit) << served.output();
+    EXPECT_NE(served.output().find(mistake.says), std::string::npos) << served.output();
+  }
+}
+
+TEST_F(ServeProgram, ItsPageIsWhatItPrints) {
+  test::Process printing{{test::built_path("sluice-serve"), "help", "--markdown"},
+                         {.output = folder_ / "page"}};
+  EXPECT_EQ(printing.wait(), 0);
+  EXPECT_EQ(text_of(test::source_path("docs/serve_commands.md")), text_of(folder_ / "page"))
+      << "write it anew: sluice serve help --markdown > docs/serve_commands.md";
+}
+
+TEST_F(ServeProgram, AnAddressThatIsTakenIsSaid) {
+  Served first{folder_, 0, options()};
+  ASSERT_TRUE(first.begins());
+  auto taken = options();
+  taken.insert(taken.end(), {"--health", fmt::format("127.0.0.1:{}", first.port())});
+  Served second{folder_, 1, taken};
+  EXPECT_FALSE(second.begins());
+  EXPECT_EQ(second.process().wait(), 73) << second.output();
+}
+
+}  // namespace
+}  // namespace sluice::server
