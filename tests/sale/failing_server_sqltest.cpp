@@ -146,8 +146,8 @@ TEST_P(FailingServer, V28_AReadOnlyDatabaseIsCalledReadOnly) {
       server.sql(database, std::string{"SET GLOBAL read_only = "} + (on ? "1" : "0"));
       return;
     }
-    server.sql(database, std::string{"ALTER DATABASE "} + database +
-                             " SET default_transaction_read_only = " + (on ? "on" : "off"));
+    server.sql("postgres", std::string{"ALTER DATABASE "} + database +
+                               " SET default_transaction_read_only = " + (on ? "on" : "off"));
     // The session that stands goes on with what it had; the next one has the new setting.
     server.sql("postgres",
                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" +

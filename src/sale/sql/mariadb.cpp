@@ -141,7 +141,7 @@ constexpr const char* schema_lock = "CONCAT('sluice_sale_', MD5(DATABASE()))";
 
 void lock_mariadb_schema(soci::session& sql) {
   int locked = 0;
-  sql << fmt::format("SELECT COALESCE(GET_LOCK({}, 60), 0)", schema_lock), soci::into(locked);
+  sql << fmt::format("SELECT COALESCE(GET_LOCK({}, 30), 0)", schema_lock), soci::into(locked);
   if (locked != 1)
     throw Error{Errc::database, "another process is changing the tables of the database"};
 }

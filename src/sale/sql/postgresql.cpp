@@ -101,6 +101,7 @@ void open_postgresql(soci::session& session, const std::string& connection) {
 
 void lock_postgresql_schema(soci::session& sql) {
   sql << "BEGIN";
+  sql << "SET LOCAL lock_timeout = '600s'";  // an index of many orders takes long
   sql << "SELECT pg_advisory_xact_lock(8317140253971)";
 }
 void unlock_postgresql_schema(soci::session& sql) { sql << "COMMIT"; }

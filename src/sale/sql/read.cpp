@@ -124,6 +124,7 @@ std::int64_t SqlOrderStore::buyers_above(const std::string& sale, std::int64_t l
 
 std::optional<SaleOrder> SqlOrderStore::find_number(const std::string& sale,
                                                     const std::string& number) {
+  if (number.contains('\0')) return std::nullopt;  // where SOCI would end it
   return sessions_.guarded([&](Connection& at) -> std::optional<SaleOrder> {
     auto found = fetch(at.sql, "number = :k", id_of(at, sale), number, 1);
     if (found.empty()) return std::nullopt;

@@ -15,6 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds shortest_pause{5};
 constexpr std::chrono::milliseconds longest_pause{200};
 constexpr int most_repeats = 12;
+constexpr std::chrono::seconds longest_repeating{30};  // each may have waited ten for a lock
 
 /// libpq's messages have several lines.
 std::string in_one_line(std::string_view text) {
@@ -37,6 +38,7 @@ std::string without(std::string text, const std::string& secret) {
 }  // namespace
 
 SqlSessions::SqlSessions(SqlDialect dialect) : dialect_(std::move(dialect)) {
+  idle_.reserve(dialect_.most_sessions);
   // Of processes that create a database at the same moment, SQLite lets one do it and fails the
   // others at once: they try again for a while.
   const auto give_up = system_clock().steady() + std::chrono::seconds{2};
@@ -99,9 +101,8 @@ std::unique_ptr<Connection> SqlSessions::connect() {
 }
 
 void SqlSessions::drop_idle() noexcept {
-  std::vector<std::unique_ptr<Connection>> dropped;
   const std::lock_guard lock{mutex_};
-  dropped.swap(idle_);
+  idle_.clear();
 }
 
 void SqlSessions::Patience::after(const soci::soci_error& failure, Lease& lease) {
@@ -111,7 +112,9 @@ void SqlSessions::Patience::after(const soci::soci_error& failure, Lease& lease)
   const bool was_stale = why.lost && !lease->is_new && !was_committing;
   lease.drop();
   if (was_stale) pool_.drop_idle();
-  if ((!why.again && !was_stale) || ++repeats_ > most_repeats)
+  const auto now = system_clock().steady();
+  if (repeats_ == 0) give_up_ = now + longest_repeating;
+  if ((!why.again && !was_stale) || ++repeats_ > most_repeats || now >= give_up_)
     throw pool_.error_of(failure.get_error_message(), why,
                          was_committing && !why.again ? Effect::unknown : Effect::none);
   if (why.again) {
@@ -122,10 +125,9 @@ void SqlSessions::Patience::after(const soci::soci_error& failure, Lease& lease)
 
 Error SqlSessions::error_of(const std::string& message, const SqlFailure& why,
                             Effect effect) const {
-  return {why.code,
-          without(fmt::format("{}: {}{}{}", dialect_.description, in_one_line(message),
-                              why.cause.empty() ? "" : ": ", why.cause),
-                  dialect_.secret),
+  const auto what =
+      fmt::format("{}{}{}", in_one_line(message), why.cause.empty() ? "" : ": ", why.cause);
+  return {why.code, fmt::format("{}: {}", dialect_.description, without(what, dialect_.secret)),
           effect};
 }
 

@@ -11,10 +11,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "sale/sql/dialect.hpp"
+#include "sluice/clock.hpp"
 
 namespace sluice::sale {
 
@@ -81,6 +83,7 @@ class SqlSessions {
    private:
     SqlSessions& pool_;
     int repeats_ = 0;
+    SteadyTime give_up_{};
   };
 
   template <class Do>
