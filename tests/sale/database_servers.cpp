@@ -18,15 +18,23 @@ std::string database_of(const std::string& url) {
 }
 
 std::vector<DatabaseKind> database_kinds() {
-  const auto kind = [](std::string name, test::DatabaseServer& (*server)()) {
+  const auto kind = [](std::string name, test::DatabaseServer& (*server)(), std::string deadlocks) {
     return DatabaseKind{.name = std::move(name),
                         .make = [server] { return server().url(server().make_database()); },
                         .run =
                             [server](const std::string& url, const std::string& statement) {
                               server().sql(database_of(url), statement);
+                            },
+                        .deadlocks =
+                            [server, deadlocks](const std::string& url) {
+                              return std::stol(server().sql(database_of(url), deadlocks));
                             }};
   };
-  return {kind("postgresql", postgresql), kind("mariadb", mariadb)};
+  return {kind("postgresql", postgresql,
+               "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"),
+          kind("mariadb", mariadb,
+               "SELECT variable_value FROM information_schema.global_status WHERE variable_name = "
+               "'Innodb_deadlocks'")};
 }
 
 }  // namespace sluice

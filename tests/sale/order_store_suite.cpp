@@ -249,6 +249,7 @@ TEST_P(OrderStoreSuite, V26_TheSecondBatchHasItsOwnValues) {
 TEST_P(OrderStoreSuite, V25_TwoWorkersWithTheSameBatchesBringThemInOnce) {
   constexpr std::int64_t batches = 20, size = 50;
   orders_->add_sale("large", batches * size);
+  const auto deadlocks = GetParam().deadlocks(url_);
   std::atomic<std::size_t> inserted = 0, repeated = 0, rejected = 0;
   std::latch begin{2};
   const auto work = [&] {
@@ -264,6 +265,7 @@ TEST_P(OrderStoreSuite, V25_TwoWorkersWithTheSameBatchesBringThemInOnce) {
   std::jthread other{work};
   work();
   other.join();
+  EXPECT_EQ(GetParam().deadlocks(url_), deadlocks);
   EXPECT_EQ(inserted, std::size_t{batches * size});
   EXPECT_EQ(repeated, std::size_t{batches * size});
   EXPECT_EQ(rejected, 0U);

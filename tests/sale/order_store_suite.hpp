@@ -18,6 +18,7 @@ struct DatabaseKind {
   std::function<std::string()> make;  ///< a fresh database; returns its URL
   /// Runs a statement in it, beside Sluice.
   std::function<void(const std::string& url, const std::string& statement)> run;
+  std::function<long(const std::string& url)> deadlocks;  ///< that the database has seen so far
 
   friend void PrintTo(const DatabaseKind& kind, std::ostream* to) { *to << kind.name; }
 };
