@@ -15,6 +15,18 @@ namespace {
 constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view comment = ":\n\n";
 
+/// Fields of one name are one list (RFC 9110, 5.3). Read one by one, the first, which a client may
+/// write as it likes, would count before those of the proxies.
+std::string forwarded_for(const Request& request) {
+  std::string list;
+  for (const auto& field : request.fields()) {
+    if (!same_word(field.name, "X-Forwarded-For")) continue;
+    if (!list.empty()) list += ", ";
+    list += field.value;
+  }
+  return list;
+}
+
 }  // namespace
 
 Connection::Connection(Worker& worker, std::uint64_t id, std::unique_ptr<net::Transport> transport,
@@ -61,12 +73,7 @@ std::size_t Connection::consume(std::string_view bytes) {
 }
 
 void Connection::serve(Request request) {
-  const auto& trusted = worker_.trusted();
-  request.client_ = client_;
-  if (!trusted.empty())
-    for (const auto& field : request.fields())
-      if (same_word(field.name, "X-Forwarded-For"))
-        request.client_ = trusted.client_behind(request.client_, field.value);
+  request.client_ = worker_.trusted().client_behind(client_, forwarded_for(request));
   request.tls_ = tls_;
 
   const auto found = worker_.routes().find(request);
@@ -87,7 +94,7 @@ void Connection::serve(Request request) {
     Responder respond{worker_.mailbox(), id_, number};
     try {
       found.route->handler(std::move(request), std::move(respond));
-    } catch (...) {  // the responder, wherever it was, has answered
+    } catch (...) {  // the responder answers, at the latest when it is dropped
       report_thrown(found.route->operation, std::current_exception());
     }
   } else if (found.allow.empty()) {

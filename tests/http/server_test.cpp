@@ -202,6 +202,8 @@ TEST(HttpServer, V46_ForwardedForCountsFromListedNetworksAlone) {
   EXPECT_EQ(body_of(RawClient{listed.port()}.ask(asked)), "198.51.100.7");
   EXPECT_EQ(body_of(RawClient{listed.port()}.ask(get("/client", "X-Forwarded-For: me\r\n"))),
             "127.0.0.1");
+  const std::string in_two = "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 198.51.100.7\r\n";
+  EXPECT_EQ(body_of(RawClient{listed.port()}.ask(get("/client", in_two))), "198.51.100.7");
   Serving elsewhere{{.trusted = {"10.0.0.0/8"}}};
   EXPECT_EQ(body_of(RawClient{elsewhere.port()}.ask(asked)), "127.0.0.1");
 }
