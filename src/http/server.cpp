@@ -80,7 +80,6 @@ Server::Server(Clock& clock, Routes routes, ServerOptions options) {
       .routes = std::move(routes),
       .limits = limits,
       .trusted = Networks{options.trusted},
-      .tls = std::move(options.tls),
       .places = {},
   });
   shared_->places.limit(limits.connections, limits.connections_of_a_client);
@@ -88,7 +87,7 @@ Server::Server(Clock& clock, Routes routes, ServerOptions options) {
       options.loops != 0 ? options.loops : std::max(1U, std::thread::hardware_concurrency());
   for (auto& socket : listen(options.listen, loops)) {
     port_ = port_of(socket.descriptor());
-    workers_.push_back(std::make_unique<Worker>(clock, *shared_, std::move(socket)));
+    workers_.push_back(std::make_unique<Worker>(clock, *shared_, options.tls, std::move(socket)));
   }
   for (auto& worker : workers_) worker->start();
 }
@@ -99,6 +98,10 @@ void Server::stop(std::chrono::nanoseconds within, std::chrono::nanoseconds noti
   is_ready_.store(false, std::memory_order_release);
   for (auto& worker : workers_) worker->stop(std::min(notice, within), within);
   for (auto& worker : workers_) worker->join();
+}
+
+void Server::replace_tls(const net::TlsContext& tls) {
+  for (auto& worker : workers_) worker->replace(tls);
 }
 
 std::string Server::metrics() const {

@@ -63,6 +63,10 @@ class Server {
   void stop(std::chrono::nanoseconds within,
             std::chrono::nanoseconds notice = std::chrono::seconds{5});
 
+  /// Certificates for connections from now on; those that are there keep theirs. A server that was
+  /// made without them takes none.
+  void replace_tls(const net::TlsContext& tls);
+
   /// For Prometheus: requests by route and code, connections, refusals by cause.
   std::string metrics() const;
 

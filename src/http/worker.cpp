@@ -35,8 +35,10 @@ std::string host_of(int descriptor) {
 
 }  // namespace
 
-Worker::Worker(Clock& clock, Shared& shared, net::ServerSocket listener)
+Worker::Worker(Clock& clock, Shared& shared, std::optional<net::TlsContext> tls,
+               net::ServerSocket listener)
     : shared_(shared),
+      tls_(std::move(tls)),
       counts_(shared.routes.all().size()),
       tls_failed_([this](const Error&) { counts_.tls.add(); }),
       loop_(clock),
@@ -96,7 +98,12 @@ void Worker::drain() {
                                    waiting_for(Phase::streaming).end()};
   for (auto* connection : streams) connection->end_stream();
   for (auto* connection : waiting_for(Phase::idle)) connection->since_ = loop_.now();
-  tick();
+}
+
+void Worker::replace(const net::TlsContext& tls) {
+  loop_.post([this, tls] {
+    if (tls_) tls_ = tls;
+  });
 }
 
 void Worker::ready(Readiness) {
@@ -140,15 +147,17 @@ void Worker::accept(net::Socket socket) {
 }
 
 void Worker::welcome(net::Socket socket, std::string client, const std::string& place) {
-  auto transport = shared_.tls ? shared_.tls->accept(std::move(socket), tls_failed_)
-                               : std::make_unique<net::Socket>(std::move(socket));
+  auto transport = tls_ ? tls_->accept(std::move(socket), tls_failed_)
+                        : std::make_unique<net::Socket>(std::move(socket));
   const auto id = ++last_id_;
   auto made = std::make_unique<Connection>(*this, id, std::move(transport), std::move(client),
-                                           place, shared_.tls.has_value());
-  auto& idle = waiting_for(Phase::idle);
-  made->in_list_ = idle.insert(idle.end(), made.get());
+                                           place, tls_.has_value());
+  std::list<Connection*> place_in_list{made.get()};
+  made->in_list_ = place_in_list.begin();
   made->since_ = loop_.now();
   connections_.emplace(id, std::move(made));
+  auto& idle = waiting_for(Phase::idle);
+  idle.splice(idle.end(), place_in_list);
   counts_.open_connections.add();
 }
 

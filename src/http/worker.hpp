@@ -31,19 +31,21 @@ struct Shared {
   Routes routes;
   Limits limits;
   Networks trusted;
-  std::optional<net::TlsContext> tls;
   Places places;
 };
 
 class Worker final : private Mailbox::Owner, private loop::EventHandler {
  public:
-  Worker(Clock& clock, Shared& shared, net::ServerSocket listener);
+  Worker(Clock& clock, Shared& shared, std::optional<net::TlsContext> tls,
+         net::ServerSocket listener);
   /// Ends at once.
   ~Worker();
 
   void start();
   /// Any thread: after `notice` it drains, after `within` it ends, or before if no client is left.
   void stop(std::chrono::nanoseconds notice, std::chrono::nanoseconds within);
+  /// Any thread: for connections from now on.
+  void replace(const net::TlsContext& tls);
   /// Waits for the end that stop() has asked for.
   void join();
   const Counts& counts() const noexcept { return counts_; }
@@ -82,6 +84,7 @@ class Worker final : private Mailbox::Owner, private loop::EventHandler {
   }
 
   Shared& shared_;
+  std::optional<net::TlsContext> tls_;
   Counts counts_;
   const net::TlsFailure tls_failed_;
   loop::Loop loop_;

@@ -168,10 +168,6 @@ TEST(HttpHostile, V43_TooLargeIsRefusedWhileItComes) {
 /// A server whose time stands still until it is told to move.
 struct Timed {
   explicit Timed(Limits limits = {}) : serving({.loops = 1, .limits = limits}, clock) {}
-  /// Until `client` can read something.
-  bool hears(const RawClient& client) {
-    return test::comes_true([&] { return client.has_input(); });
-  }
   VirtualClock clock;
   Serving serving;
 };

@@ -80,6 +80,21 @@ TEST(HttpPeer, CurlSpeaksTls) {
       [&] { return serving.metric("sluice_http_refused_total{cause=\"tls\"}") >= "2"; }));
 }
 
+TEST(HttpPeer, ReplacedCertificatesAreShown) {
+  test::Certificates certificates;
+  const auto context = [&] {
+    return net::TlsContext::for_server(
+        {.certificate = certificates["server.pem"], .key = certificates["server.key"], .ca = {}});
+  };
+  Serving serving{{.tls = context()}};
+  certificates.make("server", "DNS:elsewhere");
+  serving.server.replace_tls(context());
+  EXPECT_TRUE(test::comes_true([&] {
+    return curl({"--cacert", certificates["ca.pem"], url(serving, "/hello", "https")})
+        .starts_with("curl exits with 60");
+  }));
+}
+
 TEST(HttpPeer, V39_AClientThatBeginsNoTlsIsEndedInTime) {
   using namespace std::chrono_literals;
   test::Certificates certificates;
