@@ -61,10 +61,22 @@ class Queue {
   std::vector<std::pair<std::string, std::string>> tickets_;
 };
 
-double memory_of(Store& store) {
-  const auto info = store.run({"INFO", "memory"}).get().as_text();
-  constexpr std::string_view field = "used_memory:";
+/// The number behind the first `field` of a section of INFO.
+double info_of(Store& store, std::string_view section, std::string_view field) {
+  const auto info = store.run({"INFO", section}).get().as_text();
   return std::stod(info.substr(info.find(field) + field.size()));
+}
+
+double memory_of(Store& store) { return info_of(store, "memory", "used_memory:"); }
+
+/// Microseconds that the server has spent on a question.
+double server_time(Store& store, Queue& queue, std::chrono::milliseconds each) {
+  store.run({"CONFIG", "RESETSTAT"}).get();
+  queue.questions(each, threads);
+  const auto info = store.run({"INFO", "commandstats"}).get().as_text();
+  const auto script = info.find("cmdstat_evalsha:");
+  constexpr std::string_view field = "usec_per_call=";
+  return std::stod(info.substr(info.find(field, script) + field.size()));
 }
 
 }  // namespace
@@ -91,6 +103,11 @@ int main(int argc, char** argv) {
   auto crowd = row("questions, 1,000,000 waiting, 64 threads, redis");
   auto one = row("the same, one thread, redis");
   auto local = row("the same, one thread, embedded");
+  Row server_us{.figure = "time of the server for a question, 1,000,000 waiting",
+                .unit = "us",
+                .peer = "the same with 1,000 waiting",
+                .goal = 2,
+                .at_most = true};
   Row draw{.figure = "positions of a draw among 1,000,000", .unit = "1/s"};
   const std::string seed(32, 's');
   for (int round = 0; round < options.rounds; ++round) {
@@ -98,6 +115,8 @@ int main(int argc, char** argv) {
       const auto place = static_cast<std::int64_t>(random_below(many)) + 1;
       return static_cast<std::size_t>(room::drawn_position(seed, many, place) > 0);
     }));
+    server_us.peer_values.push_back(server_time(*redis, redis_few, options.each));
+    server_us.values.push_back(server_time(*redis, redis_many, options.each));
     crowd.peer_values.push_back(redis_few.questions(options.each, threads));
     crowd.values.push_back(redis_many.questions(options.each, threads));
     one.peer_values.push_back(redis_few.questions(options.each, 1));
@@ -106,6 +125,7 @@ int main(int argc, char** argv) {
     local.values.push_back(embedded_many.questions(options.each, 1));
   }
   Report report{"room", options};
-  for (auto* const figure : {&crowd, &one, &local, &bytes, &draw}) report.add(std::move(*figure));
+  for (auto* const figure : {&crowd, &one, &local, &bytes, &draw, &server_us})
+    report.add(std::move(*figure));
   report.print();
 }

@@ -84,14 +84,17 @@ local function advance()
   if lets_nobody_in() or room.front == room.places then
     return
   end
-  local free = room.limit - call('ZCARD', KEYS[3]) - call('ZCARD', KEYS[4])
   local step = interval / room.rate
   local paced = math.max(room.paced, now - math.max(step, math.min(interval, 1000000)))
+  local free = room.limit - call('ZCARD', KEYS[3]) - call('ZCARD', KEYS[4])
+  if free <= 0 or now - paced < step then
+    return
+  end
   -- Those who were called and were just here wait for the rate alone. More of them than it lets in
   -- soon would come in whatever order they ask in.
   local soon = math.max(1, math.ceil(500000 / step))
   free = math.min(free, soon - call('ZCOUNT', KEYS[3], now + hold - 2000000, '+inf'))
-  if free <= 0 or now - paced < step then
+  if free <= 0 then
     return
   end
   local front, gone = room.front, room.gone
@@ -257,9 +260,10 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6])
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
-  redis.call('HSET', KEYS[1], 'definition', table.concat(ARGV, ' ', 3), 'seed', ARGV[1], 'commitment', ARGV[2], 'rate', ARGV[4],
-             'interval', ARGV[5], 'limit', ARGV[6], 'hold', ARGV[7], 'born', now, 'places', 0,
-             'front', 0, 'entered', 0, 'gone', 0, 'paced', 0, 'skew', 0, 'last', now)
+  redis.call('HSET', KEYS[1], 'definition', table.concat(ARGV, ' ', 3), 'seed', ARGV[1],
+             'commitment', ARGV[2], 'rate', ARGV[4], 'interval', ARGV[5], 'limit', ARGV[6],
+             'hold', ARGV[7], 'born', now, 'places', 0, 'front', 0, 'entered', 0, 'gone', 0,
+             'paced', 0, 'skew', 0, 'last', now)
   if ARGV[3] == '' then
     redis.call('HSET', KEYS[1], 'opened', now, 'drawn', 0, 'mark', now, 'mark_front', 0)
   else

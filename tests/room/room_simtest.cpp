@@ -346,9 +346,9 @@ TEST_F(Room, RefusesWhatIsOutOfRange) {
   auto room = make({.name = "shop"});
   EXPECT_THROW(room.enter("").get(), Error);
   EXPECT_THROW(room.enter(std::string(129, 'x')).get(), Error);
-  EXPECT_THROW(room.set_rate(0, 1s), Error);
-  EXPECT_THROW(room.set_inside(0), Error);
-  EXPECT_THROW(room.set_units_left(-1), Error);
+  EXPECT_THROW((void)room.set_rate(0, 1s), Error);
+  EXPECT_THROW((void)room.set_inside(0), Error);
+  EXPECT_THROW((void)room.set_units_left(-1), Error);
 }
 
 TEST_F(Room, DamageIsToldByItsField) {
