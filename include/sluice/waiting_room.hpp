@@ -140,7 +140,8 @@ struct WaitingRoomOptions {
 ///   in it have no place there (`left`), and get one at the end; visitors that were let in may be
 ///   let in once more, so that up to twice the rate comes within one interval; pauses and changes
 ///   of that second are undone. Who had his place before keeps it. A lost opening is drawn again,
-///   and its positions are others where the number of places is.
+///   and its positions are others where the number of places is. That a clock of the
+///   server which jumps ahead ends no hold.
 /// Threads: any. The Store must outlive the room, the room its Tasks.
 /// In Redis: hash {NAME}:room (definition, counters), hash {NAME}:visitors (visitor: place and
 ///   position), sorted sets {NAME}:called and {NAME}:inside (position: until when), strings
