@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/order_payments.hpp"
 #include "sluice/sale.hpp"
 
 namespace sluice {
@@ -77,12 +78,14 @@ struct EndedOrder {
   std::string reason;              ///< given when it ended
 };
 
-/// Units of an order that the sale gets back.
+/// Units of an order that the sale gets back; or that it is to give once more, which is a retake:
+/// an order that had expired is paid late. A retake is `done` when the store has given them.
 struct OrderReturn {
   SaleOrder order;
-  std::int64_t seq = 1;  ///< among the returns of the order
-  std::int64_t units = 0;
-  bool done = false;  ///< the store has them, too
+  std::int64_t seq = 1;    ///< the version of the order that it belongs to
+  std::int64_t units = 0;  ///< below 0: a retake
+  bool done = false;       ///< the store has them, too
+  bool ends = true;        ///< the order ended; false: its other units stand
 };
 
 /// A change of a sale's stock. Of each sale one is pending at most.
@@ -166,8 +169,8 @@ class OrderStore {
   /// Why the orders with these ids ended, in the same order; empty: it stands.
   virtual std::vector<std::string> reasons(const std::string& sale,
                                            std::span<const std::int64_t> ids) = 0;
-  /// Up to `most` returns of orders with an id above `after`, ids rising; or those alone that the
-  /// store does not know of yet.
+  /// About `most` returns of orders with an id above `after`, ids rising, and of each order all
+  /// that there are; or those alone that the store does not know of yet. Fewer: these are the last.
   virtual std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after,
                                            std::size_t most, bool only_pending) = 0;
   /// The store has the units of this return.
@@ -189,6 +192,9 @@ class OrderStore {
 
   /// The time by the database's clock, which is the same for all who use it: deadlines go by it.
   virtual WallTime wall() = 0;
+  /// Payments, deadlines, refunds and messages of its orders.
+  virtual OrderPayments& payments() = 0;
+
   /// Which database this is, wherever it lies and whatever opens it: a random word that it got when
   /// it was made. A copy has the same.
   virtual std::string identity() = 0;

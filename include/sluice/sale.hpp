@@ -56,6 +56,21 @@ struct RequestId {
   friend bool operator==(const RequestId&, const RequestId&) = default;
 };
 
+/// How the orders of a sale are paid for.
+struct PaymentTerms {
+  /// From when the database has an order until it is to be paid: 1 ms to 90 days.
+  std::chrono::microseconds window = std::chrono::minutes{30};
+  /// So much later an unpaid order ends: as long as a provider may take to tell of a payment, up to
+  /// a day. Tell the provider and the buyer the time before it.
+  std::chrono::microseconds grace = std::chrono::minutes{2};
+  /// Of a unit, in the smallest unit of the currency: 1 to 10^12.
+  std::int64_t price = 0;
+  /// Three capital letters (ISO 4217).
+  std::string currency = {};
+
+  friend bool operator==(const PaymentTerms&, const PaymentTerms&) = default;
+};
+
 struct SaleDefinition {
   /// 1 to 128 bytes without braces.
   std::string name;
@@ -80,6 +95,8 @@ struct SaleDefinition {
   std::string zone = "UTC";
   /// Width of the counter in a number, 1 to 12: a day has 10^digits - 1 numbers, then it is *full*.
   int digits = 4;
+  /// Empty: orders are not paid for here, and never expire.
+  std::optional<PaymentTerms> payment = {};
 
   friend bool operator==(const SaleDefinition&, const SaleDefinition&) = default;
 };
@@ -89,8 +106,16 @@ struct SaleDefinition {
 enum class OrderState {
   awaiting,   ///< admitted, not paid yet
   cancelled,  ///< before it was paid
+  paid,       ///< in time, or late while units were left
+  expired,    ///< it was not paid in time
+  refunding,  ///< it ended, and money goes back
+  refunded,   ///< the provider has taken all refunds
 };
 std::string_view to_string(OrderState state) noexcept;
+/// Whether an order in that state holds units of the sale.
+constexpr bool stands(OrderState state) noexcept {
+  return state == OrderState::awaiting || state == OrderState::paid;
+}
 
 struct SaleOrder {
   std::string number;  ///< "MT202601020001"
@@ -100,6 +125,8 @@ struct SaleOrder {
   std::int64_t n;      ///< the buyer's n-th order in this sale, from 1; cancelled ones count
   WallTime issued_at;  ///< by the store's clock
   RequestId request;
+  /// As far as the store knows it: an order that stands is `awaiting` there, also when it is paid,
+  /// and one that ended may be further. OrderStore has the present state.
   OrderState state = OrderState::awaiting;
 
   friend bool operator==(const SaleOrder&, const SaleOrder&) = default;
@@ -107,9 +134,9 @@ struct SaleOrder {
 
 enum class SaleOutcome {
   admitted,
-  repeated,        ///< this request was admitted before; the same order again
-  other_units,     ///< this request was admitted before, for other units; that order
-  cancelled,       ///< this request was admitted before, and its order cancelled; that order
+  repeated,     ///< this request was admitted before; the same order again
+  other_units,  ///< this request was admitted before, for other units; that order
+  cancelled,    ///< this request was admitted before, and its order has ended: its state says how
   already_bought,  ///< the buyer has as many orders as the limit allows; his latest order
   too_many_units,  ///< the buyer would have more units than the limit allows; his latest order
   sold_out,
@@ -167,6 +194,9 @@ struct DeadLetter {
 
 class OrderStore;
 struct EndedOrder;
+struct Payment;
+struct PaymentResult;
+struct UnitsResult;
 
 struct ArchiveOptions {
   /// All orders go into this file, too, as CSV, each as it stands when the sale is archived, or
@@ -247,6 +277,23 @@ class Sale {
   /// or has lost it), server (the store lost the order; it ended in the database, and settle() goes
   /// on after the recovery), and what both throw.
   EndedOrder cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason);
+  /// Cancels some units of an order that stands, or all that are left (`units` is 0), also of a
+  /// paid one: they return to the sale, and their price goes back. Once for each `key`, of 1 to 128
+  /// bytes, which the caller makes once and sends again with each retry. An order that the database
+  /// does not have yet is `unknown`: cancel() ends it whole. Throws Error: bad_argument (the key,
+  /// the units, a longer reason, or the order changed 90 times), and as cancel().
+  UnitsResult cancel_units(OrderStore& orders, BuyerId buyer, RequestId request, std::int64_t units,
+                           std::string key, std::string reason = {});
+  /// Keeps a payment, once for each event of its provider, and pays its order with it if it fits.
+  /// One that comes before its order waits for it; one that comes after the order has expired takes
+  /// the units again, if some are left and the buyer has not bought otherwise, else its money goes
+  /// back. After an Error, or the death of the process, tell it again, or settle().
+  /// Throws Error: bad_argument (another sale's, or fields out of range), and as cancel(); once it
+  /// is kept, whatever is thrown, workers go on with it.
+  PaymentResult pay(OrderStore& orders, const Payment& payment);
+  /// Ends up to `most` orders that were not paid in time: their units return to the sale. Workers
+  /// do it, too. Returns how many.
+  std::size_t expire(OrderStore& orders, std::size_t most = 100);
   /// Changes what the sale sells in all. False: more is sold than that; nothing was changed.
   /// Throws Error: bad_argument (out of range, more than a day has numbers, or an archived sale),
   /// server (store and database do not know the same changes: recover the sale).

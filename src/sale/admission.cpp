@@ -59,7 +59,7 @@ Admissions::Decision Admissions::decision_of(const std::string& text,
                             name_, store_.describe(), shown(purchase.buyer.value), name_, name_)}};
   Admission admission{.outcome = row->outcome, .order = std::move(order)};
   if (admission.outcome == SaleOutcome::repeated && admission.order) {
-    if (admission.order->state == OrderState::cancelled)
+    if (!stands(admission.order->state))
       admission.outcome = SaleOutcome::cancelled;
     else if (admission.order->units != purchase.units)
       admission.outcome = SaleOutcome::other_units;

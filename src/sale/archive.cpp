@@ -120,7 +120,7 @@ void export_orders(OrderStore& orders, const std::string& sale, const std::strin
     const auto page = orders.page(sale, after, page_size);
     std::vector<std::int64_t> ended;
     for (const auto& order : page)
-      if (order.state != OrderState::awaiting) ended.push_back(order.id);
+      if (!stands(order.state)) ended.push_back(order.id);
     const auto reasons = orders.reasons(sale, ended);
     auto reason = reasons.begin();
     std::string text;
@@ -128,7 +128,7 @@ void export_orders(OrderStore& orders, const std::string& sale, const std::strin
       text += fmt::format("{},{},{},{},{},{},{},{},{}\n", order.number, order.id,
                           quoted(order.buyer.value), order.n, order.units, to_text(order.issued_at),
                           quoted(order.request.value), to_string(order.state),
-                          order.state == OrderState::awaiting ? "" : quoted(*reason++));
+                          stands(order.state) ? "" : quoted(*reason++));
     out.write(text);
     if (page.size() < page_size) break;
     after = page.back().id;

@@ -157,10 +157,15 @@ class Auditor {
   void walk_rows(Visit&& visit);
   void compare_rows(const std::vector<SaleOrder>& rows);
   bool is_same(const SaleOrder& row, const SaleOrder& record) const;
+  bool compare(const SaleOrder& record, SaleOrder row);
   void look_at_row_again(const SaleOrder& seen);
   void read_ending();
+  void read_parts();
+  template <class Visit>
+  void each_return(bool only_pending, Visit&& visit);
   void walk_returns();
   void walk_returned();
+  bool is_return(const std::string& name, const std::string& units);
 
   void compare_definition();
   void compare_counters();
@@ -172,6 +177,7 @@ class Auditor {
   void report_common();
   void report_numbers();
   void report_database();
+  void report_money();
   void report_archived();
   void tell_what_is_unknown();
 
@@ -190,6 +196,8 @@ class Auditor {
   std::vector<SaleOrder> not_found_;  // neither there nor on their way, at the first look
   std::vector<BuyerId> odd_buyers_;
   std::unordered_set<std::int64_t> ending_;  // the database has ended them, the store has not
+  std::unordered_map<std::int64_t, std::int64_t> parts_;  // units of theirs that were cancelled
+  std::unordered_set<std::string> returns_;  // all returns of the database, as the store has them
   std::unordered_set<std::string, KeyedHash> ending_buyers_;
   DatabaseTotals database_;
   bool in_database_ = true;  // the database knows the sale
@@ -283,8 +291,7 @@ void Auditor::look_up(const Records::Page& page) {
 
 void Auditor::look_up(const SaleOrder& record, const SaleOrder* row) {
   if (row) {  // is compared whole from the other side, if its buyer and request lead there
-    if (row->buyer != record.buyer || row->request != record.request)
-      differences_.compare(orders_differ, record, *row);
+    if (row->buyer != record.buyer || row->request != record.request) compare(record, *row);
     return;
   }
   if (const auto* const line = on_the_way_.find(record.id)) {
@@ -382,11 +389,12 @@ bool Auditor::fits(const BuyerRecord& record, const BuyerTotals* in_database, bo
   if (latest.id > cut_ || ending_buyers_.contains(latest.buyer.value)) return true;  // moves
   BuyerTotals his{.buyer = latest.buyer};
   if (latest.n == 1) {
-    const bool stands = latest.state == OrderState::awaiting;
+    const auto part = parts_.find(latest.id);
+    const auto units = latest.units - (part == parts_.end() ? 0 : part->second);
     his = {.buyer = latest.buyer,
            .orders = 1,
-           .live = stands ? 1 : 0,
-           .units = stands ? latest.units : 0};
+           .live = stands(latest.state) ? 1 : 0,
+           .units = stands(latest.state) ? units : 0};
   } else {
     if (in_database) his = *in_database;
     count_elsewhere(his);
@@ -448,11 +456,17 @@ void Auditor::compare_rows(const std::vector<SaleOrder>& rows) {
     if (!records[i] || !is_same(rows[i], *records[i])) look_at_row_again(rows[i]);
 }
 
+/// The store knows less of states than the database does.
+bool Auditor::compare(const SaleOrder& record, SaleOrder row) {
+  if (is_same_state(record.state, row.state)) row.state = record.state;
+  return differences_.compare(orders_differ, record, row);
+}
+
 bool Auditor::is_same(const SaleOrder& row, const SaleOrder& record) const {
-  if (row == record) return true;
-  auto ended = record;
-  ended.state = row.state;
-  return row == ended && ending_.contains(row.id);
+  auto in_that_state = record;
+  in_that_state.state = row.state;
+  return row == in_that_state &&
+         (is_same_state(record.state, row.state) || ending_.contains(row.id));
 }
 
 void Auditor::look_at_row_again(const SaleOrder& seen) {
@@ -465,7 +479,7 @@ void Auditor::look_at_row_again(const SaleOrder& seen) {
     if (look < looks) {
       read_ending();
     } else if (record) {
-      differences_.compare(orders_differ, *record, row);
+      compare(*record, row);
     } else {
       differences_.add(strangers, place_of(row), "order", "", shown(row.number));
     }
@@ -474,19 +488,40 @@ void Auditor::look_at_row_again(const SaleOrder& seen) {
 
 // --- returns ---
 
-/// Of orders that the database has ended, and that the store still takes for standing.
+/// Of orders that the database has ended, and that the store still takes for standing; or the
+/// other way round, where one was paid late.
 void Auditor::read_ending() {
+  each_return(true, [&](const OrderReturn& pending) {
+    ending_.insert(pending.order.id);
+    ending_buyers_.insert(pending.order.buyer.value);
+  });
+}
+
+void Auditor::read_parts() {
+  each_return(false, [&](const OrderReturn& back) {
+    if (!back.ends) parts_[back.order.id] = sum(parts_[back.order.id], back.units);
+  });
+}
+
+template <class Visit>
+void Auditor::each_return(bool only_pending, Visit&& visit) {
   std::int64_t after = std::numeric_limits<std::int64_t>::min();
   for (;;) {
-    const auto page = orders_.returns(sale_.name, after, page_size, true);
-    for (const auto& pending : page) {
-      ending_.insert(pending.order.id);
-      ending_buyers_.insert(pending.order.buyer.value);
-    }
+    const auto page = orders_.returns(sale_.name, after, page_size, only_pending);
+    for (const auto& back : page) visit(back);
     if (page.size() < page_size) return;
     after = page.back().order.id;
   }
 }
+
+namespace {
+
+/// As the store has it, with its units.
+std::string text_of(const OrderReturn& back) {
+  return fmt::format("{}:{} {}", back.order.id, back.seq, back.units);
+}
+
+}  // namespace
 
 void Auditor::walk_returns() {
   std::int64_t after = std::numeric_limits<std::int64_t>::min();
@@ -494,7 +529,10 @@ void Auditor::walk_returns() {
     const auto page = orders_.returns(sale_.name, after, page_size, false);
     if (page.empty()) break;
     std::vector<std::string> names;
-    for (const auto& row : page) names.push_back(fmt::format("{}:{}", row.order.id, row.seq));
+    for (const auto& row : page) {
+      names.push_back(fmt::format("{}:{}", row.order.id, row.seq));
+      returns_.insert(text_of(row));
+    }
     std::vector<std::string_view> words{"HMGET", keys_.returned};
     words.insert(words.end(), names.begin(), names.end());
     const auto reply = store_.run(Words{words}).get();
@@ -502,7 +540,7 @@ void Auditor::walk_returns() {
       const auto& there = reply.as_items().at(i);
       const auto units = fmt::to_string(page[i].units);
       const bool same = there.is_null() ? !page[i].done : there.as_text() == units;
-      if (!same || page[i].units > page[i].order.units)
+      if (!same || std::abs(page[i].units) > page[i].order.units)
         differences_.add(returns_differ, place_of(page[i].order), "units returned",
                          there.is_null() ? "" : shown(there.as_text()), units);
     }
@@ -512,29 +550,32 @@ void Auditor::walk_returns() {
   walk_returned();
 }
 
-/// The store's side: each return is of an order that ended with so many units.
+/// The store's side: each is a return of the database.
 void Auditor::walk_returned() {
   const auto most = fmt::to_string(page_size);
   std::string cursor = "0";
   do {
     const auto reply = store_.run({"HSCAN", keys_.returned, cursor, "COUNT", most}).get();
     const auto& fields = reply.as_items().at(1).as_items();
-    std::vector<std::int64_t> ids;
-    for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
-      ids.push_back(leading_number<std::int64_t>(fields[i].as_text()));
-    std::unordered_map<std::int64_t, std::int64_t> ended;
-    for (const auto& row : orders_.find(sale_.name, ids))
-      if (row.state != OrderState::awaiting) ended.emplace(row.id, row.units);
     for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
       const auto& name = fields[i].as_text();
-      const auto found = ended.find(ids[i / 2]);
-      const auto units = found == ended.end() ? std::string{} : fmt::to_string(found->second);
-      if (fields[i + 1].as_text() != units || name != fmt::format("{}:1", ids[i / 2]))
-        differences_.add(returns_differ, "return " + shown(name), "units returned",
-                         shown(fields[i + 1].as_text()), units);
+      const auto& units = fields[i + 1].as_text();
+      if (!is_return(name, units))
+        differences_.add(returns_differ, "return " + shown(name), "units returned", shown(units),
+                         "");
     }
     cursor = reply.as_items().at(0).as_text();
   } while (cursor != "0");
+}
+
+/// One that was not there at the first look may be new.
+bool Auditor::is_return(const std::string& name, const std::string& units) {
+  const auto text = fmt::format("{} {}", name, units);
+  if (returns_.contains(text)) return true;
+  const auto id = leading_number<std::int64_t>(name);
+  const auto found = orders_.returns(sale_.name, id - 1, 1, false);
+  return std::ranges::any_of(
+      found, [&](const OrderReturn& back) { return back.order.id == id && text_of(back) == text; });
 }
 
 // --- definition and counters ---
@@ -737,6 +778,30 @@ void Auditor::report_database() {
         "an order that stands has version 0 and no reason, one that ended has its return");
   check("returns_of_no_order", database_.odd_returns, 0,
         "each is of an order that ended with so many units");
+  report_money();
+}
+
+/// Payments, deadlines, refunds and messages, of a sale that has some.
+void Auditor::report_money() {
+  if (!sale_.payment || !in_database_) return;
+  const auto money = orders_.payments().totals(sale_.name);
+  check("payments_that_do_not_fit_their_orders", money.odd_payments, 0,
+        "each order that was paid has one payment, and no other has one");
+  check("money_that_is_missing_or_too_much", money.odd_refunds, 0,
+        "what was paid and did not go back is the price of the units that an order has");
+  check("payments_in_no_state", money.odd_events, 0, "every payment is of an order, or waits");
+  check("orders_without_a_deadline", money.odd_deadlines, 0,
+        "every order that awaits its payment has one");
+  check("messages_that_differ_from_versions", money.odd_messages, 0,
+        "each change of an order has its message");
+  const auto tell = [&](std::int64_t figure, std::string_view what) {
+    if (figure > 0) audit_.unknown.push_back(fmt::format("{} {}", figure, what));
+  };
+  tell(money.flagged, "payment(s) do not fit, and a person has to look at them");
+  tell(money.waiting, "payment(s) wait for an order that is not in the database");
+  tell(money.asking, "late payment(s) wait for the store to say whether units are left");
+  tell(money.refunds, "refund(s) were not sent yet");
+  tell(money.dead, "message(s) could not be delivered");
 }
 
 /// An archive leaves the counters; the orders are in the database alone, where some may have ended
@@ -826,6 +891,7 @@ SaleAudit Auditor::run() {
     return std::move(audit_);
   }
   read_ending();
+  read_parts();
   walk_streams();
   walk_group();
   walk_records();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/integer.hpp"
+#include "sale/payment_terms.hpp"
 #include "sale/sums.hpp"
 #include "sluice/id.hpp"
 
@@ -42,6 +43,7 @@ struct HashField {
   std::string_view name;
   std::string (*write)(const Definition&);
   void (*read)(Definition&, const std::string&);
+  bool may_be_missing = false;  ///< where it would be empty: sales of older versions have none
 };
 
 constexpr HashField hash_fields[] = {
@@ -65,6 +67,9 @@ constexpr HashField hash_fields[] = {
      [](Definition& d, const std::string& text) {
        d.digits = static_cast<int>(std::clamp<std::int64_t>(integer_of(text), 0, 99));
      }},
+    {payment_field,
+     [](const Definition& d) { return d.payment ? sale::text_of(*d.payment) : std::string{}; },
+     [](Definition& d, const std::string& text) { d.payment = terms_of(text); }, true},
 };
 
 bool is_type_character(char c) noexcept {
@@ -118,6 +123,7 @@ void check(const SaleDefinition& sale) {
     throw Error{Errc::bad_argument,
                 fmt::format("sale '{}' opens after 2092-01-19, when ids end", sale.name)};
   check_numbers(sale, sale.stock);
+  if (sale.payment) check(*sale.payment, sale.name);
 }
 
 std::int64_t numbers_of(const SaleDefinition& sale) noexcept {
@@ -140,7 +146,9 @@ void check_numbers(const SaleDefinition& sale, std::int64_t stock) {
 
 std::vector<std::pair<std::string, std::string>> fields_of(const SaleDefinition& definition) {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const auto& field : hash_fields) all.emplace_back(field.name, field.write(definition));
+  for (const auto& field : hash_fields)
+    if (auto text = field.write(definition); !text.empty() || !field.may_be_missing)
+      all.emplace_back(field.name, std::move(text));
   return all;
 }
 
@@ -173,6 +181,7 @@ SaleDefinition definition_of(std::string name,
     try {
       const auto found = std::ranges::find(
           all, field.name, [](const auto& one) { return std::string_view{one.first}; });
+      if (found == all.end() && field.may_be_missing) continue;
       if (found == all.end()) throw Error{Errc::corrupt, "it is missing"};
       field.read(definition, found->second);
     } catch (const Error& error) {

@@ -129,6 +129,7 @@ class OrderWorker::Impl {
   Entries take_over(const std::stop_token& stop);
   Entries claim(const std::stop_token& stop);
   void settle_some();
+  void bring_in_money(std::size_t most);
   void recover_if_needed();
   bool try_alone(const sale::OrderQueue::Suspect& suspect, const std::stop_token& stop);
   void read_ahead();
@@ -345,6 +346,7 @@ void OrderWorker::Impl::settle_some() {
     settlement_.emplace(store_, sale_, orders_);
   else if (!settle_from_)  // somebody may have lost and made it again, or closed it
     enter_sale();
+  if (sale_.payment) bring_in_money(most);
   const auto some = settlement_->settle_some(settle_from_.value_or(-1), most);
   settle_from_ = some.next;
   if (!settle_from_) next_settling_ = clock_.steady() + pause_between_looks();
@@ -355,6 +357,12 @@ void OrderWorker::Impl::settle_some() {
     log(LogLevel::warning, lost.message());
     count_failure(lost);
   }
+}
+
+/// Payments whose order came after them, and orders that were not paid in time.
+void OrderWorker::Impl::bring_in_money(std::size_t most) {
+  for (const auto& payment : orders_.payments().ready(sale_.name, most)) settlement_->pay(payment);
+  settlement_->expire(most);
 }
 
 void OrderWorker::Impl::recover_if_needed() {

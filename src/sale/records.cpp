@@ -15,13 +15,15 @@ namespace {
 
 struct StateRow {
   OrderState state;
-  char letter;  ///< in the text of an order; not yet taken: e expired, p paid, r refunded
+  char letter;  ///< in the text of an order
   std::string_view name;
 };
 
 constexpr StateRow states[] = {
-    {OrderState::awaiting, 'a', "awaiting"},
-    {OrderState::cancelled, 'c', "cancelled"},
+    {OrderState::awaiting, 'a', "awaiting"}, {OrderState::cancelled, 'c', "cancelled"},
+    {OrderState::paid, 'p', "paid"},  // of no text: see in_store()
+    {OrderState::expired, 'e', "expired"},   {OrderState::refunding, 'r', "refunding"},
+    {OrderState::refunded, 'f', "refunded"},  // of no text
 };
 
 const StateRow& row_of(OrderState state) noexcept {
@@ -94,12 +96,23 @@ const Value& checked(const Value& reply) {
 
 }  // namespace
 
+OrderState in_store(OrderState state) noexcept {
+  if (state == OrderState::paid) return OrderState::awaiting;
+  return state == OrderState::refunded ? OrderState::refunding : state;
+}
+
+bool is_same_state(OrderState record, OrderState row) noexcept {
+  const auto expected = in_store(row);
+  const bool was_unpaid = record == OrderState::cancelled || record == OrderState::expired;
+  return record == expected || (expected == OrderState::refunding && was_unpaid);
+}
+
 std::optional<SaleOrder> order_of(std::string_view text, std::string buyer) {
   WordReader reader{text};
   const auto letter = reader.word();
   const auto* const state =
       std::find_if(std::begin(states), std::end(states), [&](const StateRow& row) {
-        return letter == std::string_view{&row.letter, 1};
+        return letter == std::string_view{&row.letter, 1} && in_store(row.state) == row.state;
       });
   constexpr std::int64_t most_seconds = 0x7fff'ffff;
   constexpr std::int64_t most_sequence = 0xffff'ffff;
@@ -128,10 +141,12 @@ std::optional<SaleOrder> order_of(std::string_view text, std::string buyer) {
 
 std::string text_of(const SaleOrder& order) {
   const auto parts = IdWorker::parts(order.id);
-  auto text = fmt::format("{} {} {} {} {} {} {}", row_of(order.state).letter, order.n,
+  auto text = fmt::format("{} {} {} {} {} {} {}", row_of(in_store(order.state)).letter, order.n,
                           parts.sequence, order.number, order.units,
                           order.issued_at.time_since_epoch().count(), order.request.value);
-  if (order_of(text, order.buyer.value) != order)
+  auto written = order;
+  written.state = in_store(order.state);
+  if (order_of(text, order.buyer.value) != written)
     throw Error{Errc::corrupt, fmt::format("order {} with id {} is none that a sale gives",
                                            order.number, order.id)};
   return text;
@@ -224,14 +239,15 @@ std::string Records::refuse_number(const SaleOrder& order) const {
 }
 
 Task<std::int64_t> Records::put(std::span<const SaleOrder> orders, std::string_view token,
-                                bool in_database) {
+                                Source source) {
   std::vector<std::string> texts;
   for (const auto& order : orders) {
     texts.push_back(text_of(order));
     if (const auto why = refuse_number(order); !why.empty())
       throw Error{Errc::corrupt, fmt::format("sale '{}': order {} {}", name_, order.number, why)};
   }
-  std::vector<std::string_view> args{token, in_database ? "1" : "0"};
+  static constexpr std::string_view sources[] = {"0", "1", "2"};
+  std::vector<std::string_view> args{token, sources[static_cast<std::size_t>(source)]};
   args.reserve(2 + 2 * orders.size());
   for (std::size_t i = 0; i < orders.size(); ++i)
     args.insert(args.end(), {orders[i].buyer.value, texts[i]});
@@ -246,7 +262,9 @@ Task<std::int64_t> Records::put(std::span<const SaleOrder> orders, std::string_v
 Task<Records::Returned> Records::give_back(OrderReturn what) {
   const auto key = fmt::format("{}:{}", what.order.id, what.seq);
   const auto units = fmt::to_string(what.units);
-  const char letter = row_of(what.order.state).letter;
+  // A retake may have been asked for since then, and the order be on its way to stand again.
+  const auto ended = stands(what.order.state) ? OrderState::expired : in_store(what.order.state);
+  const char letter = row_of(what.ends ? ended : OrderState::awaiting).letter;
   auto asked = store_.run(scripts::sale_give_back,
                           {keys_.sale, keys_.buyers, keys_.requests, keys_.returned},
                           {what.order.buyer.value, what.order.request.value, what.order.number, key,
@@ -259,6 +277,22 @@ Task<Records::Returned> Records::give_back(OrderReturn what) {
     case -2: co_return Returned::archived;
     case -3: co_return Returned::shut;
     default: co_return Returned::unknown;
+  }
+}
+
+Task<Records::Retaken> Records::take_again(OrderReturn what) {
+  const auto key = fmt::format("{}:{}", what.order.id, what.seq);
+  const auto units = fmt::to_string(-what.units);
+  auto asked = store_.run(
+      scripts::sale_take_again, {keys_.sale, keys_.buyers, keys_.requests, keys_.returned},
+      {what.order.buyer.value, what.order.request.value, what.order.number, key, units},
+      repeatable);
+  const Value reply = co_await asked;
+  switch (reply.as_integer()) {
+    case 1: co_return Retaken::taken;
+    case 0: co_return Retaken::refused;
+    case -3: co_return Retaken::shut;
+    default: co_return Retaken::unknown;
   }
 }
 

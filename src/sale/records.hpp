@@ -5,7 +5,7 @@
 ///                     returned, and his latest order
 ///   {NAME}:requests   "bytes of the buyer:buyer" + request -> ORDER without its request, of each
 ///                     earlier order
-///   {NAME}:returned   "id:seq" -> units, of each return
+///   {NAME}:returned   "id:seq" -> units, of each return; below 0 of each retake
 ///   {NAME}:orders     stream: order ORDER, buyer
 ///
 /// ORDER is the text "state n sequence number units issued_us request": state is a letter (see
@@ -25,6 +25,13 @@
 #include "sluice/order_store.hpp"
 
 namespace sluice::sale {
+
+/// As which the store has an order that the database has in this state: it knows whether an order
+/// stands, not whether it is paid.
+OrderState in_store(OrderState state) noexcept;
+/// Whether the store may have `record` where the database has `row`: an order that had ended goes
+/// on to its refund without the store.
+bool is_same_state(OrderState record, OrderState row) noexcept;
 
 /// Empty: the text is none that admit.lua writes.
 std::optional<SaleOrder> order_of(std::string_view text, std::string buyer);
@@ -76,12 +83,17 @@ class Records {
 
   /// For a recovery, by whose token nobody else may write: enters orders where they belong. What
   /// stands there is left alone, an order that has ended there too; another order under the same
-  /// request gives way; and where another is the n-th of its buyer, one that is `in_database` is
-  /// his latest. Counts nothing but the orders and units of their buyers. At most 256.
+  /// request gives way; and where another is the n-th of its buyer, one of the database is his
+  /// latest. Counts nothing but the orders and units of their buyers. At most 256.
   /// Returns how many were new or another's. Throws Error: corrupt (a number that is not of this
   /// sale's type and digits, before anything is written), server (another recovery has begun).
+  enum class Source {
+    store,
+    database,
+    retake  ///< the database, of orders that had ended and stand again
+  };
   Task<std::int64_t> put(std::span<const SaleOrder> orders, std::string_view token,
-                         bool in_database = false);
+                         Source source = Source::store);
 
   /// Why its number is none that this sale gives; empty: it may be one.
   std::string refuse_number(const SaleOrder& order) const;
@@ -94,8 +106,18 @@ class Records {
     shut       ///< nothing was returned: the sale has to be recovered first
   };
   /// Gives the units of a return back to the sale, once, however often it is asked. An order that
-  /// ended gets its state, and does not count against its buyer's limits any more.
+  /// ended by it gets its state, and does not count against its buyer's limits any more.
   Task<Returned> give_back(OrderReturn what);
+
+  enum class Retaken {
+    taken,    ///< now or before: the order has its units again
+    refused,  ///< none are left, or the buyer has bought otherwise, or the sale is over
+    unknown,  ///< the store has no such order
+    shut      ///< the sale has to be recovered first
+  };
+  /// Takes the units of an order that had ended once more, where they are left and its buyer may
+  /// have them.
+  Task<Retaken> take_again(OrderReturn what);
 
   /// Removes an order that stands, as if nobody had been admitted for it. Looks at every order
   /// where its buyer has several. False: the store has no such order. Throws Error{server} while

@@ -5,7 +5,8 @@
 -- last step. An order that has ended somewhere has ended.
 -- KEYS[1] sale hash   KEYS[2] buyers hash   KEYS[3] requests hash
 -- ARGV[1] token of the recovery   ARGV[2] 1: the database has them, so that none but they are the
--- n-th of their buyers   then two for each order: buyer, order
+-- n-th of their buyers; 2: the same, and they had ended and stand again
+-- then two for each order: buyer, order
 -- Reply: how many were not there before, or in place of another; -1 another recovery has begun
 -- include sale/recovery.lua not_mine
 if not_mine() then return -1 end
@@ -41,9 +42,10 @@ for at = 3, #ARGV, 2 do
     there = earlier and parts(earlier .. order.request)
   end
   local same = there and string.sub(there.text, 2) == string.sub(order.text, 2)
-  if not same then written = written + 1 elseif not there.live then order = there end
+  if not same then written = written + 1
+  elseif not there.live and ARGV[2] ~= '2' then order = there end
   local is_latest = not latest or there == latest or latest.n < order.n
-                    or (ARGV[2] == '1' and latest.n == order.n)
+                    or (ARGV[2] ~= '0' and latest.n == order.n)
   if not same or there.live ~= order.live or (is_latest and there ~= latest) then
     if there and there.live and (latest or not same) then
       live, units = live - 1, units - there.units
@@ -83,6 +85,34 @@ redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[1] - ARGV[5]), 'o
            string.format('%.0f', sale[2] - 1))
 return 1
 
+-- part order_of_request
+-- The order of ARGV[1]'s request ARGV[2], with number ARGV[3], and what is counted for him.
+-- KEYS[2] buyers hash   KEYS[3] requests hash
+-- Reply: live, units, his latest order, the order, its letter, where it is if it is not the latest;
+--        nothing: there is no such order
+local function order_of_request()
+  local record = redis.call('hget', KEYS[2], ARGV[1])
+  local live, units, latest = string.match(record or '', '^(%d+) (%d+) (.+)$')
+  if not live or math.max(#live, #units) > 15 then return end
+  local place = #ARGV[1] .. ':' .. ARGV[1] .. ARGV[2]
+  local order = latest
+  if string.match(latest, '^%a %d+ %d+ %S+ %d+ %d+ (.+)$') ~= ARGV[2] then
+    order = redis.call('hget', KEYS[3], place)
+  end
+  local state, number = string.match(order or '', '^(%a) %d+ %d+ (%S+) ')
+  if number ~= ARGV[3] then return end
+  return tonumber(live), tonumber(units), latest, order, state, place
+end
+
+-- part write_order
+-- Write it back with another letter; it stands at `place` without its request, unless it is the
+-- latest.   KEYS[2] buyers hash   KEYS[3] requests hash   ARGV[1] buyer
+local function write_order(live, units, latest, order, letter, place)
+  local changed = letter .. string.sub(order, 2)
+  if order == latest then latest = changed else redis.call('hset', KEYS[3], place, changed) end
+  redis.call('hset', KEYS[2], ARGV[1], string.format('%.0f %.0f ', live, units) .. latest)
+end
+
 -- script give_back
 -- Return units of an order to the sale, once.
 -- KEYS[1] sale hash   KEYS[2] buyers hash   KEYS[3] requests hash   KEYS[4] returned hash
@@ -92,31 +122,49 @@ return 1
 --        -3 nobody may change the sale now
 -- include sale/recovery.lua store
 -- include sale/recovery.lua is_shut
+-- include sale/records.lua order_of_request
+-- include sale/records.lua write_order
 local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'archived', 'given_back',
                         'recovering', 'store')
 if sale[3] then return -2 end
 if is_shut(sale[5], sale[6]) then return -3 end
 if redis.call('hexists', KEYS[4], ARGV[4]) == 1 then return 0 end
-local record = redis.call('hget', KEYS[2], ARGV[1])
-if not sale[1] or not record then return -1 end
-local live, units, latest = string.match(record, '^(%d+) (%d+) (.+)$')
-if not live or math.max(#live, #units) > 15 then return -1 end
-local place = #ARGV[1] .. ':' .. ARGV[1] .. ARGV[2]
-local order = latest
-if string.match(latest, '^%a %d+ %d+ %S+ %d+ %d+ (.+)$') ~= ARGV[2] then
-  order = redis.call('hget', KEYS[3], place)
-end
-local state, number = string.match(order or '', '^(%a) %d+ %d+ (%S+) ')
-if number ~= ARGV[3] or state ~= 'a' then return -1 end
+local live, units, latest, order, state, place = order_of_request()
+if not sale[1] or not live or state ~= 'a' then return -1 end
 
 redis.call('hset', KEYS[4], ARGV[4], ARGV[5])
-local ended = ARGV[6] .. string.sub(order, 2)
-if order == latest then latest = ended
-else redis.call('hset', KEYS[3], place, ended) end  -- without its request, as it was
-if ARGV[6] ~= 'a' then live = live - 1 end
-redis.call('hset', KEYS[2], ARGV[1], string.format('%d %.0f ', live, units - ARGV[5]) .. latest)
+write_order(ARGV[6] == 'a' and live or live - 1, units - ARGV[5], latest, order, ARGV[6], place)
 redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[2] - ARGV[5]),
            'given_back', string.format('%.0f', (sale[4] or 0) + ARGV[5]))
+return 1
+
+-- script take_again
+-- Take the units of an order that had ended once more, if they are left and its buyer may have
+-- them.
+-- KEYS and ARGV[1..4] as give_back   ARGV[5] units
+-- Reply: 1 it has them, now or before; 0 refused; -1 the store has no such order; -3 nobody may
+--        change the sale now
+-- include sale/recovery.lua store
+-- include sale/recovery.lua is_shut
+-- include sale/records.lua order_of_request
+-- include sale/records.lua write_order
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'archived', 'given_back',
+                        'recovering', 'store', 'limit', 'unit_limit')
+if sale[3] then return 0 end
+if is_shut(sale[5], sale[6]) then return -3 end
+if redis.call('hexists', KEYS[4], ARGV[4]) == 1 then return 1 end
+local live, units, latest, order, state, place = order_of_request()
+if not sale[1] or not live or state == 'a' then return -1 end
+local more, limit, unit_limit = tonumber(ARGV[5]), tonumber(sale[7]), tonumber(sale[8])
+if more > sale[1] - sale[2] or (limit > 0 and live >= limit)
+   or (unit_limit > 0 and units + more > unit_limit) then
+  return 0
+end
+
+redis.call('hset', KEYS[4], ARGV[4], '-' .. ARGV[5])
+write_order(live + 1, units + more, latest, order, 'a', place)
+redis.call('hset', KEYS[1], 'sold', string.format('%.0f', sale[2] + more),
+           'given_back', string.format('%.0f', (sale[4] or 0) - more))
 return 1
 
 -- script change_stock

@@ -25,6 +25,7 @@ namespace sluice::sale {
 namespace {
 
 constexpr std::size_t most_written = 256;  // in one script
+constexpr const char* told_by_store = "told by the store: the database had lost it";
 
 /// What the hash of a sale counts, of all orders that the store knows.
 struct Count {
@@ -36,32 +37,44 @@ struct Count {
     std::string written;
   };
 
+  using Units = std::unordered_map<std::int64_t, std::int64_t>;  // of an order's id
+
+  explicit Count(const Units& of_parts) : parts(of_parts) {}
   void add(const SaleOrder& order);
   void add(Buyer& buyer, const SaleOrder& order);
+  std::int64_t units_of(const SaleOrder& order) const;
 
+  const Units& parts;  // units that were cancelled while the others stand
   std::int64_t orders = 0;
   std::int64_t sold = 0;
   std::int64_t given_back = 0;
   std::int64_t buyer_gaps = 0;
   std::unordered_map<std::string, Buyer, KeyedHash> buyers;     // with several orders
   std::vector<std::pair<std::string, std::string>> miscounted;  // buyers, and "live units"
-  std::unordered_map<std::int64_t, std::int64_t> ended;         // id -> units
+  Units ended;
 };
+
+/// Those that it still has.
+std::int64_t Count::units_of(const SaleOrder& order) const {
+  if (!stands(order.state)) return 0;
+  const auto part = parts.find(order.id);
+  return part == parts.end() ? order.units : difference(order.units, part->second);
+}
 
 void Count::add(const SaleOrder& order) {
   ++orders;
-  const bool stands = order.state == OrderState::awaiting;
-  auto& units = stands ? sold : given_back;
-  units = sum(units, order.units);
-  if (!stands) ended.emplace(order.id, order.units);
+  const auto units = units_of(order);
+  sold = sum(sold, units);
+  given_back = sum(given_back, difference(order.units, units));
+  if (!stands(order.state)) ended.emplace(order.id, order.units);
 }
 
 void Count::add(Buyer& buyer, const SaleOrder& order) {
   add(order);
   ++buyer.orders;
-  if (order.state != OrderState::awaiting) return;
+  if (!stands(order.state)) return;
   ++buyer.live;
-  buyer.units = sum(buyer.units, order.units);
+  buyer.units = sum(buyer.units, units_of(order));
 }
 
 /// What the store counts; 0 where it cannot be that.
@@ -93,7 +106,7 @@ class Recovery {
   void restore_earlier_orders();
   void bring_on_the_way();
   bool is_on_the_way(const SaleOrder& order) const;
-  void end_again(const SaleOrder& order, bool is_there);
+  void end_again(const SaleOrder& order, const SaleOrder* row);
   void send_again(std::span<const SaleOrder> orders);
   void remove_entries(const std::vector<StreamOrder>& entries);
   Count count();
@@ -106,7 +119,11 @@ class Recovery {
   Pairs lane(const OrderStore::Fields& kept);
   void open_gate(const Count& all, const OrderStore::Fields& kept);
 
-  std::int64_t put(std::span<const SaleOrder> orders, bool in_database = false);
+  std::int64_t put(std::span<const SaleOrder> orders,
+                   Records::Source source = Records::Source::store);
+  std::vector<SaleOrder> retaken(std::span<const SaleOrder> rows);
+  void read_returns();
+  void tell_parts();
   template <class Visit>
   void each_page(Visit&& visit);
   template <class Visit>
@@ -124,6 +141,8 @@ class Recovery {
   Records records_;
   OnTheWay on_the_way_;
   std::vector<SaleOrder> sent_;
+  std::unordered_map<std::string, std::int64_t> returns_;  // of the database
+  Count::Units parts_;
   SaleRecovery done_;
 
   const bool mends_definition_;
@@ -183,11 +202,11 @@ void Recovery::close_gate(const OrderStore::Fields& kept) {
   is_closed_ = !there.at(5).as_text().empty();
 }
 
-std::int64_t Recovery::put(std::span<const SaleOrder> orders, bool in_database) {
+std::int64_t Recovery::put(std::span<const SaleOrder> orders, Records::Source source) {
   std::int64_t written = 0;
   for (; !orders.empty(); orders = orders.subspan(std::min(most_written, orders.size()))) {
     const auto some = orders.first(std::min(most_written, orders.size()));
-    written += records_.put(some, token_, in_database).get();
+    written += records_.put(some, token_, source).get();
   }
   return written;
 }
@@ -237,8 +256,85 @@ std::unordered_map<std::int64_t, SaleOrder> Recovery::rows_of(
 void Recovery::restore_orders() {
   each_row([&](const std::vector<SaleOrder>& rows) {
     done_.in_database += static_cast<std::int64_t>(rows.size());
-    done_.restored += put(rows, true);
+    done_.restored += put(rows, Records::Source::database);
+    put(retaken(rows), Records::Source::retake);
   });
+}
+
+/// Orders that had expired, were paid late, and have their units again: the store has lost that.
+/// Where it has a later return instead, the database has lost that.
+std::vector<SaleOrder> Recovery::retaken(std::span<const SaleOrder> rows) {
+  std::vector<SaleOrder> paid;
+  std::vector<Wish> wishes;
+  for (const auto& row : rows) {
+    if (row.state != OrderState::paid) continue;
+    paid.push_back(row);
+    wishes.push_back({row.buyer, row.request});
+  }
+  std::vector<SaleOrder> again;
+  const auto records = records_.find(std::span<const Wish>{wishes}).get();
+  for (std::size_t i = 0; i < paid.size(); ++i) {
+    if (!records[i] || stands(records[i]->state)) continue;
+    std::int64_t last = 0;
+    bool is_retake = false;
+    for (const auto& back : orders_.returns(sale_.name, paid[i].id - 1, 1, false)) {
+      if (back.order.id != paid[i].id) break;
+      last = back.seq;
+      is_retake = back.units < 0;
+    }
+    std::vector<std::string> later;
+    for (auto seq = last + 1; seq <= last + 10; ++seq)
+      later.push_back(fmt::format("{}:{}", paid[i].id, seq));
+    std::vector<std::string_view> words{"HMGET", keys_.returned};
+    words.insert(words.end(), later.begin(), later.end());
+    const auto reply = store_.run(Words{words}).get();
+    const bool is_later =
+        std::ranges::any_of(reply.as_items(), [](const Value& units) { return !units.is_null(); });
+    if (is_retake && !is_later) again.push_back(paid[i]);
+  }
+  return again;
+}
+
+/// Parts of orders that were cancelled, and that the database has lost.
+void Recovery::tell_parts() {
+  read_returns();
+  const auto most = fmt::to_string(page_size);
+  std::string cursor = "0";
+  bool has_told = false;
+  do {
+    const auto reply = store_.run({"HSCAN", keys_.returned, cursor, "COUNT", most}).get();
+    const auto& fields = reply.as_items().at(1).as_items();
+    for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
+      const auto& name = fields[i].as_text();
+      const auto units = parse_integer<std::int64_t>(fields[i + 1].as_text()).value_or(0);
+      const auto id = leading_number<std::int64_t>(name);
+      if (units < 1 || returns_.contains(name)) continue;
+      const auto row = orders_.find(sale_.name, std::span{&id, 1});
+      if (row.empty() || !stands(row.front().state) || units >= row.front().units) continue;
+      orders_.payments().cancel_units(sale_.name, id, units, "recovered " + name, told_by_store);
+      has_told = true;
+    }
+    cursor = reply.as_items().at(0).as_text();
+  } while (cursor != "0");
+  if (has_told) read_returns();
+}
+
+/// As the store is to have them. A retake that was asked for is asked for again.
+void Recovery::read_returns() {
+  returns_.clear();
+  parts_.clear();
+  std::int64_t after = std::numeric_limits<std::int64_t>::min();
+  for (;;) {
+    const auto page = orders_.returns(sale_.name, after, page_size, false);
+    for (const auto& back : page) {
+      if (back.units < 0 && !back.done) continue;
+      returns_.emplace(fmt::format("{}:{}", back.order.id, back.seq), back.units);
+      if (!back.ends) parts_[back.order.id] = sum(parts_[back.order.id], back.units);
+    }
+    stay_known();
+    if (page.size() < page_size) return;
+    after = page.back().order.id;
+  }
 }
 
 /// Orders of the streams that the records have lost are entered there; entries of orders in whose
@@ -309,8 +405,9 @@ void Recovery::bring_on_the_way() {
       const auto row = rows.find(order.id);
       const bool is_there =
           row != rows.end() && fingerprint_of(row->second) == fingerprint_of(order);
-      if (order.state != OrderState::awaiting) {
-        if (!is_there || row->second.state == OrderState::awaiting) end_again(order, is_there);
+      if (!stands(order.state)) {
+        if (!is_there || stands(row->second.state))
+          end_again(order, is_there ? &row->second : nullptr);
       } else if (!is_there && !is_on_the_way(order)) {
         lost.push_back(std::move(order));
       }
@@ -328,12 +425,15 @@ bool Recovery::is_on_the_way(const SaleOrder& order) const {
   return line && line->fingerprint == fingerprint_of(order);
 }
 
-void Recovery::end_again(const SaleOrder& order, bool is_there) {
-  const std::string reason = "told by the store: the database had lost it";
-  if (is_there)
-    orders_.end_order(sale_.name, order.id, order.state, reason);
+/// Where the database has lost the payment, too, the order ends unpaid.
+void Recovery::end_again(const SaleOrder& order, const SaleOrder* row) {
+  const auto state = order.state == OrderState::refunding ? OrderState::cancelled : order.state;
+  if (!row)
+    orders_.insert_ended(sale_.name, order, state, told_by_store, epoch_);
+  else if (row->state == OrderState::paid)
+    orders_.payments().cancel_units(sale_.name, order.id, 0, "recovered", told_by_store);
   else
-    orders_.insert_ended(sale_.name, order, order.state, reason, epoch_);
+    orders_.end_order(sale_.name, order.id, state, told_by_store);
   ++done_.ended_again;
 }
 
@@ -355,7 +455,7 @@ void Recovery::send_again(std::span<const SaleOrder> orders) {
 Count Recovery::count() {
   constexpr int counts = 5;
   for (int i = 0; i < counts; ++i)
-    if (Count all; count(all)) return all;
+    if (Count all{parts_}; count(all)) return all;
   throw Error{Errc::server, fmt::format("sale '{}': orders come and go while they are counted; "
                                         "recover it once more",
                                         sale_.name)};
@@ -400,7 +500,7 @@ void Recovery::count_twins(Count& all) {
     const auto record = records_.find(std::span<const BuyerId>{&twin, 1}).get().front();
     if (!record) continue;
     auto& buyer = all.buyers[twin.value];
-    Count{}.add(buyer, record->latest);  // it stands in the sums already
+    Count{parts_}.add(buyer, record->latest);  // it stands in the sums already
     buyer.n = record->latest.n;
     buyer.written = fmt::format("{} {}", record->live, record->units);
   }
@@ -414,10 +514,14 @@ void Recovery::count_buyers(Count& all) {
   }
 }
 
-/// Each return is of an order that ended.
+/// Each is a return of the database, or of an order that it could not take.
 void Recovery::restore_returned(const Count& all) {
+  auto right = returns_;
+  std::unordered_set<std::int64_t> known;
+  for (const auto& [name, units] : returns_) known.insert(leading_number<std::int64_t>(name));
+  for (const auto& [id, units] : all.ended)
+    if (!known.contains(id)) right.emplace(fmt::format("{}:1", id), units);
   Pairs wrong;
-  std::unordered_set<std::int64_t> there;
   const auto most = fmt::to_string(page_size);
   std::string cursor = "0";
   do {
@@ -425,17 +529,15 @@ void Recovery::restore_returned(const Count& all) {
     const auto& fields = reply.as_items().at(1).as_items();
     for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
       const auto& name = fields[i].as_text();
-      const auto id = leading_number<std::int64_t>(name);
-      const auto ended = all.ended.find(id);
-      if (ended == all.ended.end() || name != fmt::format("{}:1", id))
+      const auto found = right.find(name);
+      if (found == right.end())
         wrong.emplace_back(name, "0");
-      else if (fields[i + 1].as_text() == fmt::to_string(ended->second))
-        there.insert(id);
+      else if (fields[i + 1].as_text() == fmt::to_string(found->second))
+        right.erase(found);
     }
     cursor = reply.as_items().at(0).as_text();
   } while (cursor != "0");
-  for (const auto& [id, units] : all.ended)
-    if (!there.contains(id)) wrong.emplace_back(fmt::format("{}:1", id), fmt::to_string(units));
+  for (const auto& [name, units] : right) wrong.emplace_back(name, fmt::to_string(units));
   in_parts(wrong, [&](Words args) {
     const std::vector<std::string_view> names{keys_.sale, keys_.returned};
     const auto written = store_.run(scripts::sale_set_returned, Words{names}, args).get();
@@ -557,6 +659,7 @@ SaleRecovery Recovery::run(OrderStore::Fields kept) {
   reconcile_streams();
   restore_earlier_orders();
   bring_on_the_way();
+  tell_parts();
   const auto all = count();
   in_parts(all.miscounted, [&](Words args) {
     const std::vector<std::string_view> names{keys_.sale, keys_.buyers};

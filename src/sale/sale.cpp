@@ -97,10 +97,36 @@ class Sale::Impl {
     check_reason(reason, definition_.name);
     const sale::Wish wish{std::move(buyer), std::move(request)};
     sale::Settlement settlement{store_, definition_, orders};
-    auto found = sale::Records{store_, definition_}.find({&wish, 1}).get().front();
-    if (!found) found = orders.find_request(definition_.name, wish.buyer, wish.request);
+    const auto found = find(wish, orders);
     if (!found) return {};
     return settlement.end(*found, OrderState::cancelled, reason);
+  }
+
+  UnitsResult cancel_units(OrderStore& orders, BuyerId buyer, RequestId request, std::int64_t units,
+                           const std::string& key, const std::string& reason) {
+    check_reason(reason, definition_.name);
+    check_id("key of a cancellation", key, definition_.name);
+    if (units < 0 || units > sale::most_units)
+      throw Error{Errc::bad_argument,
+                  fmt::format("sale '{}': {} units to cancel, it must be 0 (all) or more",
+                              definition_.name, units)};
+    const sale::Wish wish{std::move(buyer), std::move(request)};
+    sale::Settlement settlement{store_, definition_, orders};
+    const auto found = find(wish, orders);
+    if (!found) return {};
+    return settlement.cancel_units(*found, units, key, reason);
+  }
+
+  PaymentResult pay(OrderStore& orders, const Payment& payment) {
+    if (payment.sale != definition_.name)
+      throw Error{Errc::bad_argument, fmt::format("sale '{}': the payment is of sale '{}'",
+                                                  definition_.name, sale::shown(payment.sale))};
+    orders.payments().keep(payment);
+    return sale::Settlement{store_, definition_, orders}.pay(payment);
+  }
+
+  std::size_t expire(OrderStore& orders, std::size_t most) {
+    return sale::Settlement{store_, definition_, orders}.expire(most);
   }
 
   bool change_stock(OrderStore& orders, std::int64_t stock) {
@@ -149,6 +175,12 @@ class Sale::Impl {
   }
 
  private:
+  std::optional<SaleOrder> find(const sale::Wish& wish, OrderStore& orders) {
+    auto found = sale::Records{store_, definition_}.find({&wish, 1}).get().front();
+    if (!found) found = orders.find_request(definition_.name, wish.buyer, wish.request);
+    return found;
+  }
+
   /// Somebody was admitted for exactly this order.
   bool is_known(const SaleOrder& order, OrderStore& orders) {
     const sale::Wish wish{order.buyer, order.request};
@@ -432,6 +464,16 @@ Task<void> Sale::close() { return impl_->close(); }
 void Sale::close(OrderStore& orders) { impl_->close(orders); }
 EndedOrder Sale::cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason) {
   return impl_->cancel(orders, std::move(buyer), std::move(request), reason);
+}
+UnitsResult Sale::cancel_units(OrderStore& orders, BuyerId buyer, RequestId request,
+                               std::int64_t units, std::string key, std::string reason) {
+  return impl_->cancel_units(orders, std::move(buyer), std::move(request), units, key, reason);
+}
+PaymentResult Sale::pay(OrderStore& orders, const Payment& payment) {
+  return impl_->pay(orders, payment);
+}
+std::size_t Sale::expire(OrderStore& orders, std::size_t most) {
+  return impl_->expire(orders, most);
 }
 bool Sale::change_stock(OrderStore& orders, std::int64_t stock) {
   return impl_->change_stock(orders, stock);

@@ -119,7 +119,10 @@ Settlement::Settlement(Store& store, const SaleDefinition& sale, OrderStore& ord
       keys_(sale.name),
       orders_(orders),
       records_(store, sale),
-      is_shut_(attach(store, sale, orders)) {}
+      is_shut_(attach(store, sale, orders)) {
+  // Prices and deadlines are the database's to know, also before a worker has run.
+  if (sale.payment && orders.definition(sale.name).empty()) enter(store, sale, orders);
+}
 
 void Settlement::check_gate() const {
   if (is_shut_)
@@ -177,9 +180,14 @@ EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::
     ended = orders_.end_order(sale_.name, order.id, state, reason);
     ended.now |= result.inserted == 1;
   }
-  for (const auto& back : orders_.returns(sale_.name, order.id - 1, 1, true))
-    if (back.order.id == order.id) settle(back);
+  settle(order.id);
   return ended;
+}
+
+/// What the database has of one order and the store has not.
+void Settlement::settle(std::int64_t id) {
+  for (const auto& back : orders_.returns(sale_.name, id - 1, 1, true))
+    if (back.order.id == id) settle(back);
 }
 
 EndedOrder Settlement::end_letter(const SaleOrder& order, const std::string& reason) {
@@ -192,6 +200,7 @@ EndedOrder Settlement::end_letter(const SaleOrder& order, const std::string& rea
 }
 
 void Settlement::settle(const OrderReturn& what) {
+  if (what.units < 0) return retake(what);
   const auto returned = records_.give_back(what).get();
   if (returned == Records::Returned::shut)
     throw Error{Errc::server,
@@ -206,6 +215,50 @@ void Settlement::settle(const OrderReturn& what) {
                             sale_.name, store_.describe(), what.order.number, orders_.describe()),
                 Effect::unknown};
   orders_.return_done(sale_.name, what.order.id, what.seq);
+}
+
+/// The store says who gets units, also when they are paid for late.
+void Settlement::retake(const OrderReturn& what) {
+  const auto retaken = records_.take_again(what).get();
+  if (retaken == Records::Retaken::shut || retaken == Records::Retaken::unknown)
+    throw Error{
+        Errc::server,
+        fmt::format(
+            "sale '{}': order {} was paid late, and {} {}; see 'sluice sale recover'", sale_.name,
+            what.order.number, store_.describe(),
+            retaken == Records::Retaken::shut ? "has to be recovered first" : "does not know it"),
+        Effect::unknown};
+  orders_.payments().end_retake(sale_.name, what.order.id, what.seq,
+                                retaken == Records::Retaken::taken);
+}
+
+PaymentResult Settlement::pay(const Payment& payment) {
+  auto result = orders_.payments().apply(payment);
+  if (result.state != PaymentState::asking || !result.order) return result;
+  const bool now = result.now;
+  settle(result.order->order.id);
+  result = orders_.payments().apply(payment);
+  result.now = now;
+  return result;
+}
+
+std::size_t Settlement::expire(std::size_t most) {
+  std::size_t expired = 0;
+  for (const auto id : orders_.payments().due(sale_.name, most)) {
+    if (!orders_.payments().expire(sale_.name, id)) continue;
+    settle(id);
+    ++expired;
+  }
+  return expired;
+}
+
+UnitsResult Settlement::cancel_units(const SaleOrder& order, std::int64_t units,
+                                     const std::string& key, const std::string& reason) {
+  check_gate();
+  auto result = orders_.payments().cancel_units(sale_.name, order.id, units, key, reason);
+  if (result.outcome == UnitsResult::Outcome::unknown) check_on_its_way(order);
+  settle(order.id);
+  return result;
 }
 
 /// False: the store refused it.
@@ -291,7 +344,7 @@ Settlement::Some Settlement::settle_some(std::int64_t after, std::size_t most) {
     try_to([&] { settle(*change); });
   const auto page = orders_.returns(sale_.name, after, most, true);
   for (const auto& what : page) try_to([&] { settle(what); });
-  if (page.size() == most) some.next = page.back().order.id;
+  if (page.size() >= most) some.next = page.back().order.id;
   return some;
 }
 

@@ -7,6 +7,8 @@
 ///   raise   database: more units, change noted        -> store: more units -> database: done
 ///   lower   database: change noted -> store: fewer units, or refused -> database: fewer units,
 ///   done
+///   retake  database: asked -> store: units taken again, or refused -> database: fewer units and
+///   paid, or a refund
 ///
 /// So the database never has fewer units to sell than the store.
 #pragma once
@@ -58,6 +60,15 @@ class Settlement {
   EndedOrder end(const SaleOrder& order, OrderState state, const std::string& reason);
   /// The same for a dead letter. One that the database can never take is removed from the store.
   EndedOrder end_letter(const SaleOrder& order, const std::string& reason);
+  /// Applies a payment that the database keeps, and asks the store for the units of an order that
+  /// it comes too late for.
+  PaymentResult pay(const Payment& payment);
+  /// Ends up to `most` orders that were not paid in time. Returns how many.
+  std::size_t expire(std::size_t most);
+  /// Cancels units of an order that stands, also a paid one. Throws as end(). `unknown`: the order
+  /// is on its way to the database.
+  UnitsResult cancel_units(const SaleOrder& order, std::int64_t units, const std::string& key,
+                           const std::string& reason);
   /// False: more is sold than that, and nothing was changed. Throws Error{server} where store and
   /// database do not know the same changes.
   bool change_stock(std::int64_t stock);
@@ -74,7 +85,9 @@ class Settlement {
   Some settle_some(std::int64_t after, std::size_t most);
 
  private:
+  void settle(std::int64_t id);
   void settle(const OrderReturn& what);
+  void retake(const OrderReturn& what);
   bool settle(const StockChange& change);
   InsertResult insert_ended(const SaleOrder& order, OrderState state, const std::string& reason);
   void check_on_its_way(const SaleOrder& order);

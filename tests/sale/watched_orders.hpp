@@ -138,6 +138,7 @@ class WatchedOrders : public OrderStore {
     before("wall");
     return orders_.wall();
   }
+  OrderPayments& payments() override { return orders_.payments(); }
   std::string identity() override {
     before("identity");
     return orders_.identity();

@@ -7,7 +7,8 @@ namespace sluice::sale {
 namespace {
 
 OrderState state_of(const std::string& text) {
-  for (const auto state : {OrderState::awaiting, OrderState::cancelled})
+  for (const auto state : {OrderState::awaiting, OrderState::cancelled, OrderState::paid,
+                           OrderState::expired, OrderState::refunding, OrderState::refunded})
     if (text == to_string(state)) return state;
   throw Error{Errc::corrupt, "the database has an order in the state '" + text +
                                  "', which this version of Sluice does not know"};

@@ -30,7 +30,7 @@ void SqlOrderStore::change_definition(const std::string& sale, const std::string
 OrderStore::Fields SqlOrderStore::definition(const std::string& sale) {
   return sessions_.guarded([&](Connection& at) {
     Fields fields;
-    const auto id = find_id(at, sale);
+    const auto id = find_sale(at, sale);
     if (!id) return fields;
     constexpr std::size_t most = 100;
     std::vector<std::string> field(most);

@@ -1,4 +1,5 @@
-#include "sale/order_store_text.hpp"
+#include <fmt/format.h>
+
 #include "sale/sql/order_store.hpp"
 
 namespace sluice::sale {
@@ -7,16 +8,19 @@ EndedOrder SqlOrderStore::end_order(const std::string& sale, std::int64_t id, Or
                                     const std::string& reason) {
   EndedOrder ended;
   sessions_.in_transaction([&](Connection& at) {
-    const long long in_sale = locked_id(at, sale);
-    ended.now = end_row(at, in_sale, id, state, reason);
-    ended.order = find(at, in_sale, id);
-    ended.reason = reason_of(at, in_sale, id);
-    if (!ended.now) return false;
-    const long long units = ended.order->units;
-    at.sql << "UPDATE sale_stock SET remaining = remaining + :u WHERE id = :s", soci::use(units),
-        soci::use(in_sale);
-    note_return(at, in_sale, id, units);
-    return true;
+    const SaleTransaction in{at, dialect(), locked_id(at, sale), sale};
+    ended = {};
+    auto row = in.find(id);
+    if (!row) return false;
+    ended.now = row->order.state == OrderState::awaiting;
+    if (ended.now) {
+      end(in, *row, state, reason);
+      in.change_stock(row->units());
+      row->order.state = state;
+    }
+    ended.order = row->order;
+    ended.reason = reason_of(at, in.sale(), id);
+    return ended.now;
   });
   return ended;
 }
@@ -26,40 +30,23 @@ InsertResult SqlOrderStore::insert_ended(const std::string& sale, const SaleOrde
                                          std::int64_t epoch) {
   InsertResult result;
   sessions_.in_transaction([&](Connection& at) {
-    const long long in_sale = locked_id(at, sale);
-    result = {.stale = epoch_of(at, in_sale) != epoch};
+    const SaleTransaction in{at, dialect(), locked_id(at, sale), sale};
+    result = {.stale = epoch_of(at, in.sale()) != epoch};
     if (result.stale) return false;
-    if (auto why = insert_row(at, in_sale, order, result); !why.empty())
+    if (auto why = insert_row(at, in.sale(), order, result); !why.empty())
       result.rejected.push_back({.index = 0, .reason = std::move(why)});
     if (result.inserted == 0) return false;
-    end_row(at, in_sale, order.id, state, reason);
-    note_return(at, in_sale, order.id, order.units);
+    end(in, in.find(order.id).value(), state, reason);
     return true;
   });
   return result;
 }
 
-/// False: the order is not there, or has ended before.
-bool SqlOrderStore::end_row(Connection& at, long long sale, std::int64_t id, OrderState state,
-                            const std::string& reason) {
-  const long long key = id;
-  const std::string to{to_string(state)};
-  const auto why = to_column(reason);
-  soci::statement end =
-      (at.sql.prepare << "UPDATE sale_orders SET state = :t, reason = :r, version = version + 1 "
-                         "WHERE sale = :s AND id = :i AND state = 'awaiting'",
-       soci::use(to), soci::use(why), soci::use(sale), soci::use(key));
-  end.execute(true);
-  return end.get_affected_rows() == 1;
-}
-
-void SqlOrderStore::note_return(Connection& at, long long sale, std::int64_t id,
-                                std::int64_t units) {
-  const long long key = id;
-  const long long back = units;
-  at.sql << "INSERT INTO sale_returns (sale, order_id, seq, units, done) "
-            "VALUES (:s, :i, 1, :u, 0)",
-      soci::use(sale), soci::use(key), soci::use(back);
+/// All but the stock: of an order that the database did not have, it has no units.
+void SqlOrderStore::end(const SaleTransaction& sale, OrderRow row, OrderState state,
+                        const std::string& reason) {
+  sale.change(row, state, fmt::format("order.{}", to_string(state)), 0, reason);
+  sale.note_return(row, row.units(), SaleTransaction::Return::end);
 }
 
 void SqlOrderStore::return_done(const std::string& sale, std::int64_t id, std::int64_t seq) {

@@ -77,12 +77,29 @@ bool SqlOrderStore::insert_together(Connection& at, long long sale,
                       [](std::int64_t sum, const SaleOrder& order) { return sum + order.units; });
   if (!take_units(at, sale, units, epoch)) return false;
   try {
-    return dialect().insert_orders(at.sql, columns_of(sale, orders)) ==
-           static_cast<long long>(orders.size());
+    return insert_rows(at, sale, orders) == static_cast<long long>(orders.size());
   } catch (const soci::soci_error& failure) {
     if (dialect().classify(failure, at.sql).refused) return false;
     throw;
   }
+}
+
+/// With their deadlines, where the sale has some. Returns how many.
+long long SqlOrderStore::insert_rows(Connection& at, long long sale,
+                                     std::span<const SaleOrder> orders) const {
+  const auto rows = columns_of(sale, orders);
+  const auto inserted = dialect().insert_orders(at.sql, rows);
+  const auto terms = terms_of_sale(at.sql, sale);
+  if (!terms) return inserted;
+  const long long window = terms->window.count();
+  const long long first = rows.id.front();
+  const long long last = rows.id.back();
+  at.sql << fmt::format(
+      "UPDATE sale_orders SET pay_by = {} + :w WHERE sale = :s AND id >= :f AND "
+      "id <= :l AND pay_by = 0",
+      dialect().now_us),
+      soci::use(window), soci::use(sale), soci::use(first), soci::use(last);
+  return inserted;
 }
 
 bool SqlOrderStore::take_units(Connection& at, long long sale, std::int64_t units,
@@ -124,7 +141,7 @@ std::string SqlOrderStore::insert_row(Connection& at, long long sale, const Sale
                                       InsertResult& result) const {
   at.sql << "SAVEPOINT one_order";  // PostgreSQL does nothing after an error but go back to it
   try {
-    if (dialect().insert_orders(at.sql, columns_of(sale, std::span{&order, 1})) != 1)
+    if (insert_rows(at, sale, std::span{&order, 1}) != 1)
       return "the database did not insert it, and gave no reason";
     at.sql << "RELEASE SAVEPOINT one_order";
     ++result.inserted;

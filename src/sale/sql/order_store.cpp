@@ -40,7 +40,7 @@ std::vector<std::string> SqlOrderStore::sales() {
 
 std::optional<DatabaseStock> SqlOrderStore::stock(const std::string& sale) {
   return sessions_.guarded([&](Connection& at) -> std::optional<DatabaseStock> {
-    const auto id = find_id(at, sale);
+    const auto id = find_sale(at, sale);
     if (!id) return std::nullopt;
     return stock_of(at, *id);
   });
@@ -55,37 +55,9 @@ DatabaseStock SqlOrderStore::stock_of(Connection& at, long long sale) {
   return {.initial = initial, .left = remaining, .changed = changed};
 }
 
-long long SqlOrderStore::id_of(Connection& at, const std::string& sale) const {
-  if (const auto id = find_id(at, sale)) return *id;
-  throw Error{Errc::database,
-              fmt::format("{}: sale '{}' is not in the database yet; its worker enters it",
-                          dialect().description, sale)};
-}
-
-/// That of a sale whose row nobody else changes until the transaction ends.
-long long SqlOrderStore::locked_id(Connection& at, const std::string& sale) const {
-  const long long id = id_of(at, sale);
-  long long locked = 0;
-  at.sql << fmt::format("SELECT id FROM sale_stock WHERE id = :s {}", dialect().lock_row),
-      soci::use(id), soci::into(locked);
-  if (at.sql.got_data()) return id;
-  at.sale_ids.erase(sale);  // somebody has deleted it
-  return id_of(at, sale);
-}
-
 /// For questions of which a sale that is not there has no answers: none has this id then.
 long long SqlOrderStore::id_or_none(Connection& at, const std::string& sale) {
-  return find_id(at, sale).value_or(-1);
-}
-
-std::optional<long long> SqlOrderStore::find_id(Connection& at, const std::string& sale) {
-  if (const auto known = at.sale_ids.find(sale); known != at.sale_ids.end()) return known->second;
-  long long id = 0;
-  const auto name = to_column(sale);
-  at.sql << "SELECT id FROM sale_stock WHERE name = :name", soci::use(name), soci::into(id);
-  if (!at.sql.got_data()) return std::nullopt;
-  at.sale_ids.emplace(sale, id);
-  return id;
+  return find_sale(at, sale).value_or(-1);
 }
 
 std::int64_t SqlOrderStore::epoch_of(Connection& at, long long sale) {

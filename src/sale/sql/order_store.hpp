@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "sale/sql/payments.hpp"
 #include "sale/sql/sessions.hpp"
 #include "sluice/order_store.hpp"
 
@@ -20,7 +21,8 @@ namespace sluice::sale {
 
 class SqlOrderStore final : public OrderStore {
  public:
-  explicit SqlOrderStore(SqlDialect dialect) : sessions_(std::move(dialect)) {}
+  explicit SqlOrderStore(SqlDialect dialect)
+      : sessions_(std::move(dialect)), payments_(sessions_) {}
 
   void add_sale(const std::string& sale, std::int64_t stock) override;
   InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
@@ -59,6 +61,7 @@ class SqlOrderStore final : public OrderStore {
   void end_stock_change(const std::string& sale, std::int64_t seq, bool applied) override;
   std::int64_t last_stock_change(const std::string& sale) override;
   void note_stock_change(const std::string& sale, std::int64_t seq, std::int64_t stock) override;
+  OrderPayments& payments() override { return payments_; }
   std::string identity() override;
   WallTime wall() override;
   std::string describe() const override { return dialect().description; }
@@ -67,10 +70,13 @@ class SqlOrderStore final : public OrderStore {
   const SqlDialect& dialect() const noexcept { return sessions_.dialect(); }
 
   // order_store.cpp
-  long long id_of(Connection& at, const std::string& sale) const;
-  long long locked_id(Connection& at, const std::string& sale) const;
+  long long id_of(Connection& at, const std::string& sale) const {
+    return id_of_sale(at, dialect(), sale);
+  }
+  long long locked_id(Connection& at, const std::string& sale) const {
+    return locked_sale(at, dialect(), sale);
+  }
   static long long id_or_none(Connection& at, const std::string& sale);
-  static std::optional<long long> find_id(Connection& at, const std::string& sale);
   static std::int64_t epoch_of(Connection& at, long long sale);
   static DatabaseStock stock_of(Connection& at, long long sale);
   std::string unless_there(std::string_view column) const;
@@ -84,6 +90,7 @@ class SqlOrderStore final : public OrderStore {
                          InsertResult& result) const;
   std::string insert_row(Connection& at, long long sale, const SaleOrder& order,
                          InsertResult& result) const;
+  long long insert_rows(Connection& at, long long sale, std::span<const SaleOrder> orders) const;
   static bool take_units(Connection& at, long long sale, std::int64_t units, std::int64_t epoch);
 
   // read.cpp
@@ -94,9 +101,8 @@ class SqlOrderStore final : public OrderStore {
   static std::string reason_of(Connection& at, long long sale, std::int64_t id);
 
   // ending.cpp
-  static bool end_row(Connection& at, long long sale, std::int64_t id, OrderState state,
-                      const std::string& reason);
-  static void note_return(Connection& at, long long sale, std::int64_t id, std::int64_t units);
+  static void end(const SaleTransaction& sale, OrderRow row, OrderState state,
+                  const std::string& reason);
 
   // stock_changes.cpp
   static std::optional<StockChange> pending(Connection& at, long long sale);
@@ -105,6 +111,7 @@ class SqlOrderStore final : public OrderStore {
   static void end_change(Connection& at, long long sale, const StockChange& change, bool applied);
 
   SqlSessions sessions_;
+  SqlOrderPayments payments_;
   std::mutex identity_mutex_;
   std::string identity_;
 };

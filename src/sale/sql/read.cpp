@@ -98,7 +98,7 @@ std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
         fmt::format("SELECT buyer, COUNT(*), SUM(CASE WHEN {0} THEN 1 ELSE 0 END), "
                     "SUM(CASE WHEN {0} THEN {2} ELSE 0 END) "
                     "FROM sale_orders WHERE sale = :s AND buyer IN ({1}) GROUP BY buyer",
-                    stands, parameters, countable_units));
+                    stands, parameters, countable_rest));
     select.define_and_bind();
     if (!select.execute(true)) return totals;
     for (std::size_t i = 0; i < buyer.size(); ++i)
@@ -115,8 +115,10 @@ std::int64_t SqlOrderStore::buyers_above(const std::string& sale, std::int64_t l
     long long buyers = 0;
     const long long most = limit;
     const long long id = id_of(at, sale);
-    at.sql << "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s AND "
-              "state = 'awaiting' GROUP BY buyer HAVING COUNT(*) > :m) AS above",
+    at.sql << fmt::format(
+        "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s AND "
+        "{} GROUP BY buyer HAVING COUNT(*) > :m) AS above",
+        stands),
         soci::use(id), soci::use(most), soci::into(buyers);
     return buyers;
   });
@@ -181,21 +183,32 @@ std::vector<OrderReturn> SqlOrderStore::returns(const std::string& sale, std::in
   return sessions_.guarded([&](Connection& at) {
     const long long in_sale = id_or_none(at, sale);
     const long long key = after;
-    const auto size = rows_for(most);
-    std::vector<long long> id(size), seq(size), units(size), done(size);
+    const auto size = most + most_versions;  // so that those of an order are read together
+    std::vector<long long> id(size), seq(size), units(size), done(size), ends(size), retake(size);
     soci::statement select =
-        (at.sql.prepare << fmt::format(
-             "SELECT order_id, seq, units, done FROM sale_returns WHERE sale = :s AND "
-             "order_id > :k {} ORDER BY order_id, seq LIMIT {}",
-             only_pending ? "AND done = 0" : "", most),
+        (at.sql.prepare << fmt::format("SELECT order_id, seq, units, done, ends, retake FROM "
+                                       "sale_returns WHERE sale = :s AND "
+                                       "order_id > :k {} ORDER BY order_id, seq LIMIT {}",
+                                       only_pending ? "AND done = 0" : "", size),
          soci::use(in_sale), soci::use(key), soci::into(id), soci::into(seq), soci::into(units),
-         soci::into(done));
+         soci::into(done), soci::into(ends), soci::into(retake));
     if (!select.execute(true)) id.clear();
+    if (id.size() == size)  // the last order may have more of them
+      for (const auto last = id.back(); !id.empty() && id.back() == last;) id.pop_back();
+    auto end = std::min(most, id.size());
+    while (end < id.size() && end > 0 && id[end] == id[end - 1]) ++end;
+    id.resize(end);
     std::vector<OrderReturn> returns;
-    for (std::size_t i = 0; i < id.size(); ++i)
-      if (auto order = find(at, in_sale, id[i]))
-        returns.push_back(
-            {.order = std::move(*order), .seq = seq[i], .units = units[i], .done = done[i] != 0});
+    std::optional<SaleOrder> order;
+    for (std::size_t i = 0; i < id.size(); ++i) {
+      if (!order || order->id != id[i]) order = find(at, in_sale, id[i]);
+      if (order)
+        returns.push_back({.order = *order,
+                           .seq = seq[i],
+                           .units = retake[i] != 0 ? -units[i] : units[i],
+                           .done = done[i] != 0,
+                           .ends = ends[i] != 0});
+    }
     return returns;
   });
 }

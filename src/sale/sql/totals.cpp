@@ -7,38 +7,46 @@
 namespace sluice::sale {
 namespace {
 
-/// Of its orders.
+/// Of its orders. Where somebody is told of changes, the messages count the versions.
 void count_orders(soci::session& sql, long long sale, DatabaseTotals& totals) {
   long long orders = 0;
   long long units = 0;
   long long odd = 0;
+  const bool is_paid_for = terms_of_sale(sql, sale).has_value();
   sql << fmt::format(
       "SELECT COUNT(*), COALESCE(SUM(CASE WHEN {0} THEN {1} ELSE 0 END), 0), "
-      "COALESCE(SUM(CASE WHEN {1} <> units OR ({0} AND (version <> 0 OR reason <> '')) OR "
-      "(NOT ({0}) AND version <> 1) THEN 1 ELSE 0 END), 0) FROM sale_orders WHERE sale = :s",
-      stands, countable_units),
+      "COALESCE(SUM(CASE WHEN {2} <> units OR {1} < 1 OR ({0} AND reason <> '') OR {3} "
+      "THEN 1 ELSE 0 END), 0) FROM sale_orders WHERE sale = :s",
+      stands, countable_rest, countable_units,
+      is_paid_for ? "version < 0"
+                  : "version <> (SELECT COUNT(*) FROM sale_returns AS back WHERE back.sale = "
+                    "sale_orders.sale AND back.order_id = sale_orders.id)"),
       soci::use(sale), soci::into(orders), soci::into(units), soci::into(odd);
   totals.orders = orders;
   totals.units = units;
   totals.odd = odd;
 }
 
-/// Of its returns, against the orders that ended.
+/// Of its returns, against the orders: what went back and was not taken again, is what they do not
+/// have any more.
 void count_returns(soci::session& sql, long long sale, DatabaseTotals& totals) {
   long long odd_returns = 0;
-  sql << fmt::format(
-      "SELECT COUNT(*) FROM sale_returns AS back WHERE sale = :s AND NOT (seq = 1 AND "
-      "done IN (0, 1) AND EXISTS (SELECT 1 FROM sale_orders AS ended WHERE ended.sale = "
-      "back.sale AND ended.id = back.order_id AND ended.units = back.units AND NOT ({})))",
-      stands),
+  sql << "SELECT COUNT(*) FROM sale_returns AS back WHERE sale = :s AND NOT (seq >= 1 AND "
+         "done IN (0, 1) AND ends IN (0, 1) AND retake IN (0, 1) AND EXISTS (SELECT 1 FROM "
+         "sale_orders AS its WHERE its.sale = back.sale AND its.id = back.order_id AND back.units "
+         "BETWEEN 1 AND its.units AND back.seq <= its.version))",
       soci::use(sale), soci::into(odd_returns);
   long long not_returned = 0;
   sql << fmt::format(
-      "SELECT COUNT(*) FROM sale_orders AS ended WHERE sale = :s AND NOT ({}) AND NOT EXISTS "
-      "(SELECT 1 FROM sale_returns AS back WHERE back.sale = ended.sale AND "
-      "back.order_id = ended.id AND back.units = ended.units)",
-      stands),
-      soci::use(sale), soci::into(not_returned);
+      "SELECT COUNT(*) FROM sale_orders LEFT JOIN (SELECT order_id, SUM(CASE WHEN ends = 0 THEN "
+      "{0} "
+      "ELSE 0 END) AS parts, SUM(CASE WHEN ends = 0 OR (retake = 1 AND done = 0) THEN 0 WHEN "
+      "retake "
+      "= 1 THEN -{0} ELSE {0} END) AS ends FROM sale_returns WHERE sale = :s GROUP BY order_id) AS "
+      "back ON back.order_id = sale_orders.id WHERE sale = :t AND (COALESCE(back.parts, 0) <> "
+      "returned OR COALESCE(back.ends, 0) <> CASE WHEN {1} THEN 0 ELSE {2} END)",
+      countable_units, stands, countable_rest),
+      soci::use(sale), soci::use(sale), soci::into(not_returned);
   totals.odd_returns = odd_returns;
   totals.odd += not_returned;
 }

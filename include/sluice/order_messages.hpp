@@ -1,0 +1,83 @@
+/// Sends what orders leave behind: messages to those who want to be told, refunds to providers.
+///
+/// Guarantee: each message is sent at least once, and those of an order one after another, in the
+///   order of its versions. Several senders may run: a message is one's alone for the lease, and
+///   who comes back after it writes nothing over what another has written since (the database
+///   counts attempts, and a result is noted for the last one alone). What fails is sent again after
+///   5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 24 h, by the database's clock, each up to a tenth
+///   later; then it is dead, and replay() sends it again. A refund is sent until the provider takes
+///   it, after at most a day each, always with the same key.
+/// Not guaranteed: that a message comes once: its receiver keeps the id. That a dead one, replayed,
+///   comes before later ones of its order: its `version` says where it belongs.
+/// Threads: one; an OrderStore of its own.
+///
+///     OrderMessages messages{orders, "maotai", "https://shop.example/sales/maotai", keys, send};
+///     messages.send_due();   // from time to time
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "sluice/order_store.hpp"
+#include "sluice/webhook.hpp"
+
+namespace sluice {
+
+/// A message as it goes over the wire: a CloudEvent 1.0 in structured mode (application/cloudevents
+/// +json), signed.
+struct SignedMessage {
+  WebhookHead head;
+  std::string body;
+};
+
+/// What the receiver has made of it.
+enum class Delivery {
+  done,    ///< HTTP 2xx
+  failed,  ///< anything else, or no answer: again, later
+  gone,    ///< HTTP 410: nothing more is sent until replay()
+};
+
+class OrderMessages {
+ public:
+  /// Sends one message and waits for the answer, for less than `lease`. What it throws is `failed`.
+  using Send = std::function<Delivery(const SignedMessage&)>;
+
+  static constexpr std::chrono::seconds lease{60};
+
+  /// `source`: the URI of the sale, for CloudEvents. REQUIRES: `orders` lives longer.
+  OrderMessages(OrderStore& orders, std::string sale, std::string source, WebhookKeys keys,
+                Send send);
+
+  struct Sent {
+    std::size_t done = 0;
+    std::size_t failed = 0;
+    std::size_t dead = 0;
+    bool gone = false;
+    /// Nothing was due.
+    bool nothing() const noexcept { return done + failed + dead == 0 && !gone; }
+  };
+  /// Sends up to `most` messages that are due. Throws what the database throws.
+  Sent send_due(std::size_t most = 100);
+  /// Sends all dead ones again, and begins again after `gone`. Returns how many were dead.
+  std::int64_t replay();
+
+ private:
+  SignedMessage sign(const OrderMessage& message) const;
+  Delivery deliver(const OrderMessage& message) const;
+
+  OrderStore& orders_;
+  const std::string sale_;
+  const std::string source_;
+  const WebhookKeys keys_;
+  const Send send_;
+};
+
+/// Sends up to `most` refunds that are due. `send` gives one to its provider under the key (order,
+/// seq), however often it is asked, and returns why it was not taken; empty: it was. Returns how
+/// many were. Throws what the database throws; what `send` throws is a reason.
+std::size_t send_refunds(OrderStore& orders, const std::string& sale,
+                         const std::function<std::string(const Refund&)>& send,
+                         std::size_t most = 100);
+
+}  // namespace sluice

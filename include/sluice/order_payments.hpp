@@ -1,0 +1,193 @@
+/// The money of orders, as the database keeps it: payments that came, deadlines, refunds, messages.
+///
+/// Guarantee: each function is one transaction. The row of an order is the one judge of how it
+/// ends:
+///   a payment, an expiry and a cancellation that meet change it one after another, and who comes
+///   second is told what the first has made of it. A payment is kept once for each event of its
+///   provider, also before its order is in the database; units return to the stock in the same
+///   transaction that ends an order; and each change of an order leaves a message in the same
+///   transaction, numbered by the version of the order.
+/// Not guaranteed: that the store knows it. Sale and OrderWorker see to that: use their functions.
+/// Threads: those of its OrderStore, which it belongs to.
+/// In the database: `sale_payments` (provider, event), `sale_refunds` and `sale_messages` (sale,
+///   order, version), and columns of `sale_orders`: `pay_by`, `returned`, `version`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/sale.hpp"
+
+namespace sluice {
+
+/// What a provider says was paid.
+struct Payment {
+  std::string provider;  ///< 1 to 32 letters, digits, '-' or '_'
+  std::string event;     ///< the provider's id of this event, 1 to 128 bytes
+  std::string sale;
+  std::string order;        ///< its number
+  std::int64_t amount = 0;  ///< in the smallest unit of the currency
+  std::string currency;     ///< "CNY"
+
+  friend bool operator==(const Payment&, const Payment&) = default;
+};
+
+enum class PaymentState {
+  waiting,   ///< for its order, which is not in the database yet
+  asking,    ///< its order had expired: the store is asked for its units
+  applied,   ///< its order is paid
+  returned,  ///< its order had ended: the money goes back, by a refund
+  flagged,   ///< it does not fit: a person has to look at it
+};
+std::string_view to_string(PaymentState state) noexcept;
+
+struct KeptPayment {
+  Payment payment;
+  PaymentState state = PaymentState::waiting;
+  std::string note;  ///< why it is flagged
+  WallTime received_at{};
+};
+
+/// An order with what it owes.
+struct PayableOrder {
+  SaleOrder order;
+  std::int64_t returned = 0;  ///< units that were cancelled while the others stand
+  std::int64_t version = 0;   ///< changes of the row: an ETag
+  /// By the database's clock, so that a program whose clock is wrong ends nothing early. Empty: of
+  /// a sale without payment.
+  std::optional<WallTime> pay_by;
+  std::int64_t due = 0;  ///< for the units that are left
+};
+
+/// What became of a payment.
+struct PaymentResult {
+  PaymentState state = PaymentState::waiting;
+  bool now = false;  ///< with this call
+  std::string note;
+  std::optional<PayableOrder> order;  ///< as it stands now
+};
+
+/// What became of a wish to cancel some units of an order.
+struct UnitsResult {
+  enum class Outcome {
+    cancelled,
+    repeated,  ///< this key did it before
+    ended,     ///< the order does not stand
+    too_many,  ///< it has fewer units
+    unknown,   ///< the database has no such order
+  };
+  Outcome outcome = Outcome::unknown;
+  std::int64_t units = 0;             ///< that were cancelled
+  std::int64_t refund = 0;            ///< money that goes back
+  std::optional<PayableOrder> order;  ///< as it stands now
+};
+
+/// Money that goes back. `order` and `seq` are the key under which the provider gets it, however
+/// often it is sent.
+struct Refund {
+  std::string sale;
+  std::string order;  ///< its number
+  std::int64_t id = 0;
+  std::int64_t seq = 0;
+  std::int64_t amount = 0;
+  std::string currency;
+  std::string provider;  ///< of the payment
+  std::string event;
+  std::string state;          ///< "asked", "done"
+  std::int64_t attempts = 0;  ///< that failed
+  std::string note;           ///< why the last one did
+};
+
+/// What happened to an order, for those who want to be told.
+struct OrderMessage {
+  std::int64_t order_id = 0;
+  std::int64_t seq = 0;  ///< the version of the order that it tells of
+  std::string type;      ///< "order.paid"
+  std::string data;      ///< JSON
+  WallTime at{};
+  std::int64_t attempts = 0;  ///< with this one: its fence
+  std::string state;          ///< "due", "done", "dead"
+};
+
+/// What the database counts of a sale's money, and what does not fit. The last five are 0 in a
+/// sound one.
+struct PaymentTotals {
+  std::int64_t waiting = 0;       ///< payments
+  std::int64_t asking = 0;        ///< payments
+  std::int64_t flagged = 0;       ///< payments
+  std::int64_t refunds = 0;       ///< that are not done
+  std::int64_t messages = 0;      ///< that are not sent
+  std::int64_t dead = 0;          ///< messages
+  std::int64_t odd_messages = 0;  ///< orders with other messages than versions
+  std::int64_t odd_payments =
+      0;  ///< orders that are paid without a payment, or by two, or another sum
+  std::int64_t odd_refunds = 0;    ///< refunds that are of no return, or no payment, or beyond it
+  std::int64_t odd_deadlines = 0;  ///< orders that await payment without a deadline
+  std::int64_t odd_events = 0;     ///< payments in no state, or of an order that says otherwise
+};
+
+class OrderPayments {
+ public:
+  virtual ~OrderPayments() = default;
+
+  virtual std::optional<PayableOrder> find(const std::string& sale, std::int64_t id) = 0;
+
+  /// Keeps a payment. False: this event was kept before; nothing is changed, whatever it says now.
+  virtual bool keep(const Payment& payment) = 0;
+  /// Does what a kept payment asks for: pays its order, if it fits and is awaited; asks for a
+  /// retake, if it has expired; notes a refund, if it was cancelled; flags it, if it does not fit.
+  virtual PaymentResult apply(const Payment& payment) = 0;
+  /// Up to `most` payments in a state, in the order in which they came, behind `after` of the
+  /// last one.
+  virtual std::vector<KeptPayment> list(const std::string& sale, PaymentState state,
+                                        std::size_t most) = 0;
+  /// The same, of payments that wait and whose order is in the database now.
+  virtual std::vector<Payment> ready(const std::string& sale, std::size_t most) = 0;
+
+  /// Orders whose deadline, and grace, have passed: up to `most`, those that are due first.
+  virtual std::vector<std::int64_t> due(const std::string& sale, std::size_t most) = 0;
+  /// Ends an order if it is still unpaid, and its deadline and grace have passed. False: it is not.
+  virtual bool expire(const std::string& sale, std::int64_t id) = 0;
+  /// Cancels some units of an order that stands, or all that are left (`units` is 0): they go back
+  /// to the stock, and their price goes back if it was paid. Once for each key.
+  virtual UnitsResult cancel_units(const std::string& sale, std::int64_t id, std::int64_t units,
+                                   const std::string& key, const std::string& reason) = 0;
+  /// Ends a retake: the store had the units, and they are the order's again, which is paid; or it
+  /// had not, and the money goes back. False: it has ended before.
+  virtual bool end_retake(const std::string& sale, std::int64_t id, std::int64_t seq,
+                          bool taken) = 0;
+
+  /// Up to `most` refunds that are to be sent now.
+  virtual std::vector<Refund> refunds(const std::string& sale, std::size_t most) = 0;
+  /// All of an order.
+  virtual std::vector<Refund> refunds_of(const std::string& sale, std::int64_t id) = 0;
+  /// The provider has taken it. False: that was noted before.
+  virtual bool refund_done(const Refund& refund) = 0;
+  virtual void refund_failed(const Refund& refund, const std::string& why,
+                             std::chrono::seconds again_in) = 0;
+
+  /// Takes up to `most` messages that are due, for `lease`: another sender gets them after that.
+  /// Of an order only the oldest one that is not sent.
+  virtual std::vector<OrderMessage> take_messages(const std::string& sale, std::size_t most,
+                                                  std::chrono::seconds lease) = 0;
+  /// False: another sender has taken it meanwhile, and this is written nowhere.
+  virtual bool message_sent(const std::string& sale, const OrderMessage& message) = 0;
+  /// Empty `again_in`: it is dead.
+  virtual bool message_failed(const std::string& sale, const OrderMessage& message,
+                              std::optional<std::chrono::seconds> again_in) = 0;
+  /// Who was told does not want to be told any more. Nothing is due then, and all is kept.
+  virtual void stop_messages(const std::string& sale) = 0;
+  /// Makes all that are dead due again, and begins again where they were stopped. Returns how many
+  /// were dead.
+  virtual std::int64_t replay_messages(const std::string& sale) = 0;
+  /// All of an order, in their order.
+  virtual std::vector<OrderMessage> messages_of(const std::string& sale, std::int64_t id) = 0;
+
+  /// Looks at every order.
+  virtual PaymentTotals totals(const std::string& sale) = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,108 @@
+#include "sluice/order_messages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/instant.hpp"
+#include "base/json.hpp"
+#include "base/random.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::seconds pauses[] = {5s, 5min, 30min, 2h, 5h, 10h, 24h};
+
+/// After the n-th attempt; empty: it was the last.
+std::optional<std::chrono::seconds> pause_after(std::int64_t attempt) {
+  if (attempt < 1 || attempt > std::ssize(pauses)) return std::nullopt;
+  const auto pause = pauses[attempt - 1];
+  const auto tenth = static_cast<std::uint64_t>(pause.count()) / 10;
+  return pause + std::chrono::seconds{random_below(tenth + 1)};
+}
+
+}  // namespace
+
+OrderMessages::OrderMessages(OrderStore& orders, std::string sale, std::string source,
+                             WebhookKeys keys, Send send)
+    : orders_(orders),
+      sale_(std::move(sale)),
+      source_(std::move(source)),
+      keys_(std::move(keys)),
+      send_(std::move(send)) {}
+
+/// The time of the signature is that of the sending, the time of the event that of the change.
+SignedMessage OrderMessages::sign(const OrderMessage& message) const {
+  auto id = fmt::format("{}-{}", message.order_id, message.seq);
+  SignedMessage made;
+  made.body = Json::object({{"specversion", "1.0"},
+                            {"id", id},
+                            {"source", source_},
+                            {"type", message.type},
+                            {"subject", fmt::to_string(message.order_id)},
+                            {"time", to_text(message.at)},
+                            {"datacontenttype", "application/json"},
+                            {"data", Json::raw(message.data)}})
+                  .text();
+  made.head = keys_.sign(std::move(id), orders_.wall(), made.body);
+  return made;
+}
+
+Delivery OrderMessages::deliver(const OrderMessage& message) const {
+  const auto made = sign(message);
+  try {
+    return send_(made);
+  } catch (const std::exception&) {
+    return Delivery::failed;
+  }
+}
+
+OrderMessages::Sent OrderMessages::send_due(std::size_t most) {
+  Sent sent;
+  auto& outbox = orders_.payments();
+  // One at a time: the lease of each begins when it is its turn.
+  while (sent.done + sent.failed + sent.dead < most) {
+    const auto due = outbox.take_messages(sale_, 1, lease);
+    if (due.empty()) break;
+    const auto& message = due.front();
+    switch (deliver(message)) {
+      case Delivery::done: sent.done += outbox.message_sent(sale_, message); break;
+      case Delivery::gone:
+        outbox.message_failed(sale_, message, 0s);
+        outbox.stop_messages(sale_);
+        sent.gone = true;
+        return sent;
+      case Delivery::failed:
+        const auto pause = pause_after(message.attempts);
+        if (outbox.message_failed(sale_, message, pause)) ++(pause ? sent.failed : sent.dead);
+        break;
+    }
+  }
+  return sent;
+}
+
+std::int64_t OrderMessages::replay() { return orders_.payments().replay_messages(sale_); }
+
+std::size_t send_refunds(OrderStore& orders, const std::string& sale,
+                         const std::function<std::string(const Refund&)>& send, std::size_t most) {
+  std::size_t taken = 0;
+  auto& payments = orders.payments();
+  for (const auto& refund : payments.refunds(sale, most)) {
+    std::string why;
+    try {
+      why = send(refund);
+    } catch (const std::exception& failure) {
+      why = failure.what();
+    }
+    if (why.empty())
+      taken += payments.refund_done(refund);
+    else
+      payments.refund_failed(refund, why, pause_after(refund.attempts + 1).value_or(24h));
+  }
+  return taken;
+}
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+/// What a sale says of payment, as a field of its hash and of the database's definition.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sluice/sale.hpp"
+
+namespace sluice::sale {
+
+/// The field; it is missing where a sale takes no payments.
+inline constexpr std::string_view payment_field = "payment";
+
+/// "1800000000 120000000 149900 CNY": window and grace in microseconds, price, currency.
+std::string text_of(const PaymentTerms& terms);
+/// Throws Error{corrupt} for a text that text_of() does not write.
+PaymentTerms terms_of(std::string_view text);
+
+/// Throws Error{bad_argument} that names the field, its value and what it may be.
+void check(const PaymentTerms& terms, std::string_view sale);
+
+/// Three capital letters, as ISO 4217 has them.
+bool is_currency(std::string_view text) noexcept;
+bool is_provider_name(std::string_view text) noexcept;
+
+/// What `units` cost; the largest number where it would be more.
+std::int64_t price_of(std::int64_t units, const PaymentTerms& terms) noexcept;
+
+}  // namespace sluice::sale

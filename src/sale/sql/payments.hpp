@@ -1,0 +1,77 @@
+/// OrderPayments on a SQL database, written once for all of them. The class is spread over
+/// payments.cpp, refunds.cpp and messages.cpp by subject.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sale/sql/sale_transaction.hpp"
+#include "sluice/order_payments.hpp"
+
+namespace sluice::sale {
+
+class SqlOrderPayments final : public OrderPayments {
+ public:
+  /// REQUIRES: they live longer.
+  explicit SqlOrderPayments(SqlSessions& sessions) : sessions_(sessions) {}
+
+  std::optional<PayableOrder> find(const std::string& sale, std::int64_t id) override;
+  bool keep(const Payment& payment) override;
+  PaymentResult apply(const Payment& payment) override;
+  std::vector<KeptPayment> list(const std::string& sale, PaymentState state,
+                                std::size_t most) override;
+  std::vector<Payment> ready(const std::string& sale, std::size_t most) override;
+  std::vector<std::int64_t> due(const std::string& sale, std::size_t most) override;
+  bool expire(const std::string& sale, std::int64_t id) override;
+  UnitsResult cancel_units(const std::string& sale, std::int64_t id, std::int64_t units,
+                           const std::string& key, const std::string& reason) override;
+  bool end_retake(const std::string& sale, std::int64_t id, std::int64_t seq, bool taken) override;
+  std::vector<Refund> refunds(const std::string& sale, std::size_t most) override;
+  std::vector<Refund> refunds_of(const std::string& sale, std::int64_t id) override;
+  bool refund_done(const Refund& refund) override;
+  void refund_failed(const Refund& refund, const std::string& why,
+                     std::chrono::seconds again_in) override;
+  std::vector<OrderMessage> take_messages(const std::string& sale, std::size_t most,
+                                          std::chrono::seconds lease) override;
+  bool message_sent(const std::string& sale, const OrderMessage& message) override;
+  bool message_failed(const std::string& sale, const OrderMessage& message,
+                      std::optional<std::chrono::seconds> again_in) override;
+  void stop_messages(const std::string& sale) override;
+  std::int64_t replay_messages(const std::string& sale) override;
+  std::vector<OrderMessage> messages_of(const std::string& sale, std::int64_t id) override;
+  PaymentTotals totals(const std::string& sale) override;
+
+ private:
+  const SqlDialect& dialect() const noexcept { return sessions_.dialect(); }
+  /// Runs `work(SaleTransaction&)` with the row of the sale locked; commits when it returns true.
+  template <class Do>
+  bool changing(const std::string& sale, Do&& work);
+  static std::optional<KeptPayment> kept(soci::session& sql, const Payment& payment);
+  static void settle(const SaleTransaction& sale, const Payment& payment, PaymentState state,
+                     const OrderRow* row, const std::string& note = {});
+  static bool is_asking(const SaleTransaction& sale, const OrderRow& row);
+  static std::string reason_of(const SaleTransaction& sale, const OrderRow& row);
+  static std::optional<Payment> payment_of(const SaleTransaction& sale, const OrderRow& row,
+                                           PaymentState state);
+  static void cancel(const SaleTransaction& in, OrderRow& row, std::int64_t units,
+                     const std::string& key, const std::string& reason, UnitsResult& result);
+  static bool is_repeat(const SaleTransaction& in, const OrderRow& row, const std::string& key,
+                        UnitsResult& result);
+  std::vector<Refund> fetch_refunds(const std::string& sale, const std::string& where,
+                                    std::size_t most);
+  bool note_message(const std::string& sale, const OrderMessage& message, const std::string& state,
+                    const std::string& due_us);
+
+  SqlSessions& sessions_;
+};
+
+template <class Do>
+bool SqlOrderPayments::changing(const std::string& sale, Do&& work) {
+  const auto locked = [&](Connection& at) {
+    SaleTransaction in{at, dialect(), locked_sale(at, dialect(), sale), sale};
+    return work(in);
+  };
+  return sessions_.in_transaction(locked);
+}
+
+}  // namespace sluice::sale

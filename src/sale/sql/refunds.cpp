@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include "sale/order_store_text.hpp"
+#include "sale/sql/columns.hpp"
+#include "sale/sql/payments.hpp"
+
+namespace sluice::sale {
+
+/// `where` has one parameter, the sale.
+std::vector<Refund> SqlOrderPayments::fetch_refunds(const std::string& sale,
+                                                    const std::string& where, std::size_t most) {
+  const auto read = [&](Connection& at) -> std::vector<Refund> {
+    const auto in_sale = find_sale(at, sale);
+    if (!in_sale) return {};
+    const long long key = *in_sale;
+    const auto size = rows_for(most);
+    std::vector<std::string> number(size), currency(size), provider(size), event(size), state(size),
+        note(size);
+    std::vector<long long> id(size), seq(size), amount(size), attempts(size);
+    soci::statement select =
+        (at.sql.prepare << fmt::format(
+             "SELECT its.number, back.order_id, back.seq, back.amount, back.currency, "
+             "back.provider, back.event, back.state, back.attempts, back.note FROM sale_refunds AS "
+             "back JOIN sale_orders AS its ON its.sale = back.sale AND its.id = back.order_id "
+             "WHERE back.sale = :s AND {} LIMIT {}",
+             where, most),
+         soci::use(key), soci::into(number), soci::into(id), soci::into(seq), soci::into(amount),
+         soci::into(currency), soci::into(provider), soci::into(event), soci::into(state),
+         soci::into(attempts), soci::into(note));
+    std::vector<Refund> refunds;
+    if (!select.execute(true)) return refunds;
+    for (std::size_t i = 0; i < id.size(); ++i)
+      refunds.push_back({.sale = sale,
+                         .order = number[i],
+                         .id = id[i],
+                         .seq = seq[i],
+                         .amount = amount[i],
+                         .currency = currency[i],
+                         .provider = provider[i],
+                         .event = from_column(event[i]),
+                         .state = state[i],
+                         .attempts = attempts[i],
+                         .note = from_column(note[i])});
+    return refunds;
+  };
+  return sessions_.guarded(read);
+}
+
+std::vector<Refund> SqlOrderPayments::refunds(const std::string& sale, std::size_t most) {
+  return fetch_refunds(sale,
+                       fmt::format("back.state = 'asked' AND back.due_us <= {} ORDER BY "
+                                   "back.due_us, back.order_id, back.seq",
+                                   dialect().now_us),
+                       most);
+}
+
+std::vector<Refund> SqlOrderPayments::refunds_of(const std::string& sale, std::int64_t id) {
+  return fetch_refunds(sale, fmt::format("back.order_id = {} ORDER BY back.seq", id),
+                       most_versions);
+}
+
+bool SqlOrderPayments::refund_done(const Refund& refund) {
+  return changing(refund.sale, [&](const SaleTransaction& in) {
+    auto row = in.find(refund.id);
+    const long long id = refund.id;
+    const long long seq = refund.seq;
+    soci::statement done =
+        (in.sql().prepare
+             << "UPDATE sale_refunds SET state = 'done', note = '' WHERE sale = :s AND "
+                "order_id = :i AND seq = :q AND state = 'asked'",
+         soci::use(in.sale()), soci::use(id), soci::use(seq));
+    done.execute(true);
+    if (!row || done.get_affected_rows() != 1) return false;
+    long long others = 0;
+    in.sql() << "SELECT COUNT(*) FROM sale_refunds WHERE sale = :s AND order_id = :i AND state = "
+                "'asked'",
+        soci::use(in.sale()), soci::use(id), soci::into(others);
+    if (row->order.state == OrderState::refunding && others == 0)
+      in.change(*row, OrderState::refunded, "order.refunded", refund.amount, reason_of(in, *row));
+    else
+      in.change(*row, row->order.state, "order.units_refunded", refund.amount, reason_of(in, *row));
+    return true;
+  });
+}
+
+void SqlOrderPayments::refund_failed(const Refund& refund, const std::string& why,
+                                     std::chrono::seconds again_in) {
+  constexpr std::size_t longest_note = 500;
+  changing(refund.sale, [&](const SaleTransaction& in) {
+    const long long id = refund.id;
+    const long long seq = refund.seq;
+    const long long pause = std::chrono::microseconds{again_in}.count();
+    const auto note = to_column(why.substr(0, longest_note));
+    in.sql() << fmt::format(
+        "UPDATE sale_refunds SET attempts = attempts + 1, due_us = {} + :p, note = :n WHERE sale = "
+        ":s AND order_id = :i AND seq = :q AND state = 'asked'",
+        dialect().now_us),
+        soci::use(pause), soci::use(note), soci::use(in.sale()), soci::use(id), soci::use(seq);
+    return true;
+  });
+}
+
+}  // namespace sluice::sale

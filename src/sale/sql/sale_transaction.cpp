@@ -1,0 +1,159 @@
+#include "sale/sql/sale_transaction.hpp"
+
+#include <fmt/format.h>
+
+#include "sale/order_store_text.hpp"
+#include "sale/payment_terms.hpp"
+#include "sale/sql/columns.hpp"
+
+namespace sluice::sale {
+
+std::optional<long long> find_sale(Connection& at, const std::string& sale) {
+  if (const auto known = at.sale_ids.find(sale); known != at.sale_ids.end()) return known->second;
+  long long id = 0;
+  const auto name = to_column(sale);
+  at.sql << "SELECT id FROM sale_stock WHERE name = :name", soci::use(name), soci::into(id);
+  if (!at.sql.got_data()) return std::nullopt;
+  at.sale_ids.emplace(sale, id);
+  return id;
+}
+
+long long id_of_sale(Connection& at, const SqlDialect& dialect, const std::string& sale) {
+  if (const auto id = find_sale(at, sale)) return *id;
+  throw Error{Errc::database,
+              fmt::format("{}: sale '{}' is not in the database yet; its worker enters it",
+                          dialect.description, sale)};
+}
+
+long long locked_sale(Connection& at, const SqlDialect& dialect, const std::string& sale) {
+  const long long id = id_of_sale(at, dialect, sale);
+  long long locked = 0;
+  at.sql << fmt::format("SELECT id FROM sale_stock WHERE id = :s {}", dialect.lock_row),
+      soci::use(id), soci::into(locked);
+  if (at.sql.got_data()) return id;
+  at.sale_ids.erase(sale);  // somebody has deleted it
+  return id_of_sale(at, dialect, sale);
+}
+
+std::optional<PaymentTerms> terms_of_sale(soci::session& sql, long long sale) {
+  std::string text;
+  const std::string field{payment_field};
+  sql << "SELECT value FROM sale_definitions WHERE sale = :s AND field = :f", soci::use(sale),
+      soci::use(field), soci::into(text);
+  if (!sql.got_data()) return std::nullopt;
+  return terms_of(from_column(text));
+}
+
+SaleTransaction::SaleTransaction(Connection& at, const SqlDialect& dialect, long long sale,
+                                 const std::string& name)
+    : at_(at), dialect_(dialect), sale_(sale), name_(name), terms_(terms_of_sale(at.sql, sale)) {}
+
+std::optional<OrderRow> SaleTransaction::find(std::int64_t id) const {
+  long long returned = 0;
+  long long version = 0;
+  long long pay_by = 0;
+  const long long key = id;
+  at_.sql << "SELECT returned, version, pay_by FROM sale_orders WHERE sale = :s AND id = :i",
+      soci::use(sale_), soci::use(key), soci::into(returned), soci::into(version),
+      soci::into(pay_by);
+  if (!at_.sql.got_data()) return std::nullopt;
+  auto found = sale::fetch(at_.sql, "id = :k", sale_, key, 1);
+  return OrderRow{.order = std::move(found.at(0)),
+                  .returned = returned,
+                  .version = version,
+                  .pay_by_us = pay_by};
+}
+
+std::optional<OrderRow> SaleTransaction::find_number(const std::string& number) const {
+  long long id = 0;
+  at_.sql << "SELECT id FROM sale_orders WHERE sale = :s AND number = :o", soci::use(sale_),
+      soci::use(number), soci::into(id);
+  if (!at_.sql.got_data()) return std::nullopt;
+  return find(id);
+}
+
+PayableOrder SaleTransaction::payable(const OrderRow& row) const {
+  PayableOrder order{.order = row.order, .returned = row.returned, .version = row.version};
+  if (row.pay_by_us > 0) order.pay_by = WallTime{std::chrono::microseconds{row.pay_by_us}};
+  if (terms_) order.due = price_of(row.units(), *terms_);
+  return order;
+}
+
+void SaleTransaction::change(OrderRow& row, OrderState to, std::string_view message,
+                             std::int64_t amount, const std::string& reason) const {
+  row.order.state = to;
+  ++row.version;
+  const std::string state{to_string(to)};
+  const auto why = to_column(reason);
+  const long long version = row.version;
+  const long long returned = row.returned;
+  const long long id = row.order.id;
+  const long long before = version - 1;
+  soci::statement write =
+      (at_.sql.prepare << "UPDATE sale_orders SET state = :t, reason = :r, version = :v, "
+                          "returned = :u WHERE sale = :s AND id = :i AND version = :b",
+       soci::use(state), soci::use(why), soci::use(version), soci::use(returned), soci::use(sale_),
+       soci::use(id), soci::use(before));
+  write.execute(true);
+  if (write.get_affected_rows() != 1)
+    throw Error{Errc::database,
+                fmt::format("{}: order {} was changed by somebody who does not lock its sale",
+                            dialect_.description, row.order.number)};
+  if (terms_) leave_message(row, message, amount);
+}
+
+void SaleTransaction::leave_message(const OrderRow& row, std::string_view type,
+                                    std::int64_t amount) const {
+  auto data = Json::object({{"sale", name_},
+                            {"order", row.order.number},
+                            {"id", fmt::to_string(row.order.id)},
+                            {"version", row.version},
+                            {"state", to_string(row.order.state)},
+                            {"buyer", row.order.buyer.value},
+                            {"units", stands(row.order.state) ? row.units() : 0},
+                            {"currency", terms_->currency}});
+  if (amount > 0) data.add("amount", amount);
+  const long long id = row.order.id;
+  const long long seq = row.version;
+  const std::string name{type};
+  at_.sql << fmt::format(
+      "INSERT INTO sale_messages (sale, order_id, seq, type, data, at_us, due_us, attempts, state) "
+      "VALUES (:s, :i, :q, :t, :d, {0}, {0}, 0, 'due')",
+      dialect_.now_us),
+      soci::use(sale_), soci::use(id), soci::use(seq), soci::use(name), soci::use(data.text());
+}
+
+void SaleTransaction::note_return(const OrderRow& row, std::int64_t units, Return kind,
+                                  const std::string& cause) const {
+  const long long id = row.order.id;
+  const long long seq = row.version;
+  const long long back = units;
+  const long long ends = kind == Return::part ? 0 : 1;
+  const long long retake = kind == Return::retake ? 1 : 0;
+  const auto why = to_column(cause);
+  at_.sql << "INSERT INTO sale_returns (sale, order_id, seq, units, done, ends, retake, cause) "
+             "VALUES (:s, :i, :q, :u, 0, :e, :r, :c)",
+      soci::use(sale_), soci::use(id), soci::use(seq), soci::use(back), soci::use(ends),
+      soci::use(retake), soci::use(why);
+}
+
+void SaleTransaction::note_refund(const OrderRow& row, std::int64_t amount,
+                                  const std::string& provider, const std::string& event) const {
+  const long long id = row.order.id;
+  const long long seq = row.version;
+  const long long money = amount;
+  at_.sql << fmt::format(
+      "INSERT INTO sale_refunds (sale, order_id, seq, amount, currency, provider, event, state, "
+      "attempts, due_us, note) VALUES (:s, :i, :q, :a, :c, :p, :e, 'asked', 0, {}, '')",
+      dialect_.now_us),
+      soci::use(sale_), soci::use(id), soci::use(seq), soci::use(money),
+      soci::use(terms_->currency), soci::use(provider), soci::use(event);
+}
+
+void SaleTransaction::change_stock(std::int64_t units) const {
+  const long long more = units;
+  at_.sql << "UPDATE sale_stock SET remaining = remaining + :u WHERE id = :s", soci::use(more),
+      soci::use(sale_);
+}
+
+}  // namespace sluice::sale

@@ -1,0 +1,157 @@
+/// A sale whose orders are paid for, with all its parts in one process: the embedded engine,
+/// SQLite, and one virtual time for both.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/embedded_store.hpp"
+#include "sale/sql/order_store.hpp"
+#include "sale/watched_orders.hpp"
+#include "sluice/order_worker.hpp"
+#include "sluice/sale.hpp"
+#include "sluice/sale_audit.hpp"
+#include "support/faulty_store.hpp"
+
+namespace sluice::test {
+
+/// What a database reads as its clock: a number that stands in the statements.
+class DatabaseClock {
+ public:
+  explicit DatabaseClock(WallTime now) { set(now); }
+  void set(WallTime now) {
+    auto us = now.time_since_epoch().count();
+    for (auto digit = text_.rbegin(); digit != text_.rend(); ++digit, us /= 10)
+      *digit = static_cast<char>('0' + us % 10);
+  }
+  std::string_view text() const { return {text_.data(), text_.size()}; }
+
+ private:
+  std::array<char, 16> text_{};
+};
+
+struct Killed {};
+
+/// Kills at the n-th step of all that a process asks of store and database.
+struct LifeFate {
+  int steps_left;
+  void step() {
+    if (--steps_left < 0) throw Killed{};
+  }
+};
+
+class Life {
+ public:
+  static SaleDefinition usual() {
+    using namespace std::chrono_literals;
+    return {
+        .name = "s",
+        .stock = 9,
+        .limit = 1,
+        .number_type = "MT",
+        .digits = 3,
+        .payment = PaymentTerms{.window = 30min, .grace = 2min, .price = 1499, .currency = "CNY"}};
+  }
+
+  explicit Life(SaleDefinition definition = usual())
+      : sale_(Sale::create(*store_, std::move(definition)).get()) {}
+
+  Store& store() { return *store_; }
+  Sale& sale() { return sale_; }
+  OrderStore& orders() { return orders_; }
+  OrderPayments& payments() { return orders_.payments(); }
+
+  void pass(std::chrono::microseconds time) {
+    clock_.advance(time);
+    database_clock_.set(clock_.wall());
+  }
+  void set_database_clock(WallTime now) { database_clock_.set(now); }
+  WallTime now() const { return clock_.wall(); }
+
+  Admission buy(const std::string& buyer, const std::string& request = "r",
+                std::int64_t units = 1) {
+    return sale_.buy({buyer}, {request}, units).get();
+  }
+  void work() { OrderWorker{*store_, sale_, orders_}.drain(); }
+
+  static Payment payment(const SaleOrder& order, const std::string& event,
+                         std::int64_t amount = 0) {
+    return {.provider = "acme",
+            .event = event,
+            .sale = "s",
+            .order = order.number,
+            .amount = amount > 0 ? amount : 1499 * order.units,
+            .currency = "CNY"};
+  }
+  PaymentResult pay(const SaleOrder& order, const std::string& event = "e1",
+                    std::int64_t amount = 0) {
+    return sale_.pay(orders_, payment(order, event, amount));
+  }
+  /// As the database has it.
+  OrderState state(const SaleOrder& order) {
+    return orders_.find("s", std::span{&order.id, 1}).at(0).state;
+  }
+  std::int64_t left() { return sale_.status().get().left(); }
+  std::vector<std::string> told(const SaleOrder& order) {
+    std::vector<std::string> types;
+    for (const auto& message : payments().messages_of("s", order.id)) types.push_back(message.type);
+    return types;
+  }
+
+  /// Does `deed` in a process that is killed after so many steps. False: it was.
+  template <class Deed>
+  bool survives(int steps, const Deed& deed) {
+    LifeFate fate{1000};
+    FaultyStore mortal{*store_};
+    mortal.plan = [&](std::string_view) {
+      fate.step();
+      return Fault::none;
+    };
+    WatchedOrders mortal_orders{orders_};
+    mortal_orders.before = [&](std::string_view) { fate.step(); };
+    auto sale = Sale::load(mortal, "s").get();
+    fate.steps_left = steps;
+    try {
+      deed(*sale, mortal_orders);
+    } catch (const Killed&) {
+      return false;
+    }
+    return true;
+  }
+
+  /// Every check of the audit, and the sums that it goes by.
+  void expect_sound() {
+    work();
+    sale_.settle(orders_);
+    for (const auto& check : audit(*store_, sale_, orders_).checks)
+      EXPECT_TRUE(check.ok) << check.name << ": " << check.figure << ", expected " << check.expected
+                            << " (" << check.detail << ")";
+    std::int64_t standing = 0;
+    for (const auto& order : orders_.page("s", -1, 10'000))
+      if (stands(order.state)) standing += order.units - payments().find("s", order.id)->returned;
+    const auto status = sale_.status().get();
+    EXPECT_EQ(status.sold, standing);
+    EXPECT_EQ(orders_.stock("s")->left, status.stock - standing);
+  }
+
+ private:
+  static sale::SqlDialect dialect(const DatabaseClock& clock) {
+    auto dialect = sale::sqlite_dialect(":memory:");
+    dialect.now_us = clock.text();
+    return dialect;
+  }
+
+  VirtualClock clock_{WallTime{std::chrono::seconds{1'767'369'597}}};
+  DatabaseClock database_clock_{clock_.wall()};
+  std::unique_ptr<Store> store_ = engine::open_embedded({.clock = &clock_});
+  Sale sale_;
+  sale::SqlOrderStore orders_{dialect(database_clock_)};
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,388 @@
+// The life of an order from its admission to its money: V04 to V21, and the dying of processes amid
+// each step of it.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include "sale/life.hpp"
+#include "sluice/sale_recovery.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Life;
+using Strings = std::vector<std::string>;
+
+TEST(SaleLife, V04_PaidInTimeItStaysPaidAndGivesNothingBack) {
+  Life life;
+  const auto order = *life.buy("ann", "r", 2).order;
+  life.work();
+  const auto owed = life.payments().find("s", order.id);
+  EXPECT_EQ(owed->due, 2998);
+  EXPECT_EQ(owed->pay_by, life.now() + 30min);
+  life.pass(31min);  // within the grace
+  const auto paid = life.pay(order);
+  EXPECT_EQ(paid.state, PaymentState::applied);
+  EXPECT_TRUE(paid.now);
+  life.pass(24h);
+  EXPECT_EQ(life.sale().expire(life.orders()), 0u);
+  EXPECT_EQ(life.state(order), OrderState::paid);
+  EXPECT_EQ(life.left(), 7);
+  EXPECT_EQ(life.told(order), Strings{"order.paid"});
+  life.expect_sound();
+}
+
+TEST(SaleLife, V05_AnUnpaidOrderExpiresOnceAndTheSaleOpensAgain) {
+  Life life;
+  const auto order = *life.buy("ann", "r", 9).order;
+  life.work();
+  EXPECT_EQ(life.buy("bob").outcome, SaleOutcome::sold_out);
+  life.pass(32min - 1us);
+  EXPECT_EQ(life.sale().expire(life.orders()), 0u);
+  life.pass(1us);
+  EXPECT_EQ(life.sale().expire(life.orders()), 1u);
+  EXPECT_EQ(life.sale().expire(life.orders()), 0u);
+  EXPECT_EQ(life.state(order), OrderState::expired);
+  EXPECT_EQ(life.left(), 9);
+  EXPECT_EQ(life.sale().status().get().state, SaleState::open);
+  EXPECT_EQ(life.told(order), Strings{"order.expired"});
+  const auto repeat = life.buy("ann", "r", 9);
+  EXPECT_EQ(repeat.outcome, SaleOutcome::cancelled);
+  EXPECT_EQ(repeat.order->state, OrderState::expired);
+  EXPECT_EQ(life.buy("bob").outcome, SaleOutcome::admitted);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V05_AWorkerExpiresThemToo) {
+  Life life;
+  const auto order = *life.buy("ann").order;
+  life.work();
+  life.pass(33min);
+  life.work();
+  EXPECT_EQ(life.state(order), OrderState::expired);
+  EXPECT_EQ(life.left(), 9);
+}
+
+TEST(SaleLife, V06_APaymentAndTheExpiryAtOneInstantPayOrReturnNeverBoth) {
+  for (int i = 0; i < 200; ++i) {
+    Life life;
+    const auto order = *life.buy("ann", "r", 3).order;
+    life.work();
+    life.pass(32min);
+    // Each side has looked before the other one writes.
+    const auto due = life.payments().due("s", 10);
+    life.payments().keep(Life::payment(order, "e"));
+    ASSERT_EQ(due.size(), 1u);
+    bool expired = false;
+    PaymentResult paid;
+    if (i % 2 == 0) expired = life.payments().expire("s", order.id);
+    paid = life.payments().apply(Life::payment(order, "e"));
+    if (i % 2 == 1) expired = life.payments().expire("s", order.id);
+    EXPECT_EQ(expired, i % 2 == 0);
+    EXPECT_EQ(paid.state, expired ? PaymentState::asking : PaymentState::applied);
+    EXPECT_EQ(life.orders().returns("s", -1, 10, false).empty(), !expired);
+    life.expect_sound();
+    EXPECT_EQ(life.state(order), OrderState::paid) << "late, units are left";
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(SaleLife, V07_ALatePaymentTakesTheUnitsAgainWhereSomeAreLeft) {
+  Life life;
+  const auto order = *life.buy("ann", "r", 3).order;
+  life.work();
+  life.pass(33min);
+  life.sale().expire(life.orders());
+  EXPECT_EQ(life.left(), 9);
+  const auto paid = life.pay(order);
+  EXPECT_EQ(paid.state, PaymentState::applied);
+  EXPECT_TRUE(paid.now);
+  EXPECT_EQ(paid.order->order.state, OrderState::paid);
+  EXPECT_EQ(life.left(), 6);
+  EXPECT_EQ(life.told(order), (Strings{"order.expired", "order.paid_late", "order.paid"}));
+  EXPECT_EQ(life.buy("ann", "r", 3).outcome, SaleOutcome::repeated) << "it stands again";
+  EXPECT_FALSE(life.pay(order).now);
+  EXPECT_EQ(life.left(), 6);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V08_ALatePaymentGoesBackWhereNoneAreLeft) {
+  Life life;
+  const auto order = *life.buy("ann", "r", 3).order;
+  life.work();
+  life.pass(33min);
+  life.sale().expire(life.orders());
+  life.buy("bob", "r", 7);
+  const auto paid = life.pay(order);
+  EXPECT_EQ(paid.state, PaymentState::returned);
+  life.pay(order);
+  EXPECT_EQ(life.state(order), OrderState::refunding);
+  const auto refunds = life.payments().refunds_of("s", order.id);
+  ASSERT_EQ(refunds.size(), 1u);
+  EXPECT_EQ(refunds[0].amount, 3 * 1499);
+  EXPECT_EQ(refunds[0].event, "e1");
+  EXPECT_TRUE(life.payments().refund_done(refunds[0]));
+  EXPECT_FALSE(life.payments().refund_done(refunds[0]));
+  EXPECT_EQ(life.state(order), OrderState::refunded);
+  EXPECT_EQ(life.told(order),
+            (Strings{"order.expired", "order.paid_late", "order.refunding", "order.refunded"}));
+  EXPECT_EQ(life.left(), 2);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V09_AnEventThatIsToldTenTimesPaysOnce) {
+  Life life;
+  const auto order = *life.buy("ann").order;
+  life.work();
+  int now = 0;
+  for (int i = 0; i < 10; ++i) {
+    const auto paid = life.pay(order);
+    now += paid.now;
+    EXPECT_EQ(paid.state, PaymentState::applied);
+  }
+  EXPECT_EQ(now, 1);
+  EXPECT_FALSE(life.payments().keep(Life::payment(order, "e1", 5))) << "what came first counts";
+  EXPECT_EQ(life.payments().find("s", order.id)->version, 1);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V10_APaymentThatComesBeforeItsOrderWaitsForIt) {
+  Life life;
+  const auto order = *life.buy("ann").order;
+  const auto paid = life.pay(order);
+  EXPECT_EQ(paid.state, PaymentState::waiting);
+  EXPECT_FALSE(paid.order);
+  EXPECT_EQ(life.payments().list("s", PaymentState::waiting, 10).size(), 1u);
+  life.work();
+  life.work();
+  EXPECT_EQ(life.state(order), OrderState::paid);
+  EXPECT_TRUE(life.payments().list("s", PaymentState::waiting, 10).empty());
+  life.expect_sound();
+}
+
+TEST(SaleLife, V12_AnotherAmountOrCurrencyPaysNothingAndIsListed) {
+  Life life;
+  const auto order = *life.buy("ann", "r", 2).order;
+  life.work();
+  EXPECT_EQ(life.pay(order, "less", 2997).state, PaymentState::flagged);
+  EXPECT_EQ(life.pay(order, "more", 2999).state, PaymentState::flagged);
+  auto dollars = Life::payment(order, "dollars");
+  dollars.currency = "USD";
+  EXPECT_EQ(life.sale().pay(life.orders(), dollars).state, PaymentState::flagged);
+  EXPECT_EQ(life.state(order), OrderState::awaiting);
+  EXPECT_EQ(life.pay(order, "right").state, PaymentState::applied);
+  EXPECT_EQ(life.pay(order, "twice").state, PaymentState::flagged) << "it is paid";
+  const auto flagged = life.payments().list("s", PaymentState::flagged, 10);
+  ASSERT_EQ(flagged.size(), 4u);
+  const auto less = std::ranges::find(flagged, "less", [](auto& p) { return p.payment.event; });
+  EXPECT_EQ(less->note, "2997 CNY was paid, and 2998 CNY is due");
+  for (auto wrong : {Life::payment(order, ""), Life::payment(order, std::string(129, 'x'))})
+    EXPECT_THROW(life.sale().pay(life.orders(), wrong), Error);
+  auto other = Life::payment(order, "e");
+  other.sale = "t";
+  EXPECT_THROW(life.sale().pay(life.orders(), other), Error);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V13_OfACancelAndAPaymentOneWins) {
+  Life life;
+  const auto ann = *life.buy("ann").order;
+  const auto bob = *life.buy("bob").order;
+  life.work();
+  EXPECT_TRUE(life.sale().cancel(life.orders(), {"ann"}, {"r"}, "").now);
+  EXPECT_EQ(life.pay(ann, "a").state, PaymentState::returned) << "its money goes back";
+  EXPECT_EQ(life.state(ann), OrderState::refunding);
+  EXPECT_EQ(life.pay(bob, "b").state, PaymentState::applied);
+  const auto late = life.sale().cancel(life.orders(), {"bob"}, {"r"}, "");
+  EXPECT_FALSE(late.now);
+  EXPECT_EQ(late.order->state, OrderState::paid);
+  EXPECT_EQ(life.left(), 8);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V14_SomeUnitsAreCancelledAndTheirPriceGoesBackOnce) {
+  Life life;
+  const auto order = *life.buy("ann", "r", 5).order;
+  life.work();
+  life.pay(order);
+  for (int i = 0; i < 3; ++i) {
+    const auto done = life.sale().cancel_units(life.orders(), {"ann"}, {"r"}, 2, "k1", "too many");
+    EXPECT_EQ(done.outcome,
+              i == 0 ? UnitsResult::Outcome::cancelled : UnitsResult::Outcome::repeated);
+    EXPECT_EQ(done.units, 2);
+    EXPECT_EQ(done.refund, 2 * 1499);
+    EXPECT_EQ(done.order->returned, 2);
+  }
+  EXPECT_EQ(life.left(), 6);
+  EXPECT_EQ(life.state(order), OrderState::paid);
+  EXPECT_EQ(life.payments().refunds_of("s", order.id).size(), 1u);
+  const auto cancel = [&](std::int64_t units, const char* key) {
+    return life.sale().cancel_units(life.orders(), {"ann"}, {"r"}, units, key).outcome;
+  };
+  EXPECT_EQ(cancel(4, "k2"), UnitsResult::Outcome::too_many);
+  life.expect_sound();
+  EXPECT_EQ(cancel(0, "k3"), UnitsResult::Outcome::cancelled) << "the rest";
+  EXPECT_EQ(cancel(1, "k4"), UnitsResult::Outcome::ended);
+  EXPECT_EQ(life.state(order), OrderState::refunding);
+  EXPECT_EQ(life.left(), 9);
+  for (const auto& refund : life.payments().refunds_of("s", order.id))
+    life.payments().refund_done(refund);
+  EXPECT_EQ(life.state(order), OrderState::refunded);
+  life.expect_sound();
+  EXPECT_EQ(life.sale().cancel_units(life.orders(), {"cid"}, {"r"}, 1, "k").outcome,
+            UnitsResult::Outcome::unknown);
+}
+
+TEST(SaleLife, UnitsOfAnUnpaidOrderAreCancelledAndTheRestIsDue) {
+  Life life;
+  const auto order = *life.buy("ann", "r", 5).order;
+  life.work();
+  life.sale().cancel_units(life.orders(), {"ann"}, {"r"}, 2, "k1");
+  EXPECT_TRUE(life.payments().refunds_of("s", order.id).empty());
+  EXPECT_EQ(life.payments().find("s", order.id)->due, 3 * 1499);
+  EXPECT_EQ(life.pay(order, "before").state, PaymentState::flagged);
+  life.expect_sound();
+  life.pass(33min);
+  life.sale().expire(life.orders());
+  EXPECT_EQ(life.left(), 9);
+  EXPECT_EQ(life.pay(order, "late", 3 * 1499).state, PaymentState::applied);
+  EXPECT_EQ(life.left(), 6);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V19_TheNextThreeWinWhatThreeLetExpire) {
+  Life life;
+  for (int i = 0; i < 9; ++i) life.buy(std::to_string(i));
+  life.work();
+  for (int i = 0; i < 6; ++i)
+    life.pay(*life.orders().find_request("s", {std::to_string(i)}, {"r"}), std::to_string(i));
+  EXPECT_EQ(life.buy("late").outcome, SaleOutcome::sold_out);
+  life.pass(32min);
+  EXPECT_EQ(life.sale().expire(life.orders()), 3u);
+  for (const auto* const next : {"x", "y", "z"})
+    EXPECT_EQ(life.buy(next).outcome, SaleOutcome::admitted);
+  EXPECT_EQ(life.buy("late").outcome, SaleOutcome::sold_out);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V20_WhoLetsAnOrderExpireMayBuyAgainAsTheLimitSays) {
+  Life life;
+  const auto first = *life.buy("ann").order;
+  life.work();
+  life.pass(33min);
+  life.sale().expire(life.orders());
+  const auto second = life.buy("ann", "r2");
+  EXPECT_EQ(second.outcome, SaleOutcome::admitted);
+  EXPECT_EQ(second.order->n, 2);
+  EXPECT_EQ(life.buy("ann", "r3").outcome, SaleOutcome::already_bought);
+  EXPECT_EQ(life.pay(first).state, PaymentState::returned) << "he has another one now";
+  EXPECT_EQ(life.left(), 8);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V21_ReturnsThatUseUpTheNumbersOfADayMakeItFull) {
+  auto definition = Life::usual();
+  definition.digits = 1;
+  Life life{definition};
+  for (int i = 0; i < 9; ++i) life.buy(std::to_string(i));
+  life.work();
+  life.pass(33min);
+  EXPECT_EQ(life.sale().expire(life.orders()), 9u);
+  EXPECT_EQ(life.buy("late").outcome, SaleOutcome::full);
+  EXPECT_EQ(life.sale().status().get().state, SaleState::full);
+  life.expect_sound();
+}
+
+TEST(SaleLife, V52_DeadlinesAreThoseOfTheDatabasesClock) {
+  Life life;
+  life.set_database_clock(life.now() - 5min);
+  const auto order = *life.buy("ann").order;
+  life.work();
+  EXPECT_EQ(life.payments().find("s", order.id)->pay_by, life.now() + 25min);
+}
+
+/// What one process does, and what another must find done when it does the same again.
+struct LifeDeed {
+  const char* name;
+  std::function<void(Sale&, OrderStore&, const SaleOrder&)> act;
+  std::int64_t left;  ///< of 9, when it is done
+  OrderState state;
+};
+
+/// An order of 3 that is brought to where the deed begins.
+struct LifeStage {
+  const char* name;
+  std::function<void(Life&, const SaleOrder&)> prepare;
+  std::vector<LifeDeed> deeds;
+};
+
+const auto pay_it = [](Sale& sale, OrderStore& orders, const SaleOrder& order) {
+  sale.pay(orders, Life::payment(order, "e"));
+};
+
+TEST(SaleLife, V16_V17_AProcessMayBeKilledAtAnyStep) {
+  const LifeDeed expire{"expire",
+                        [](Sale& sale, OrderStore& orders, auto&) { sale.expire(orders); }, 9,
+                        OrderState::expired};
+  const LifeDeed cancel{"cancel units",
+                        [](Sale& sale, OrderStore& orders, auto&) {
+                          sale.cancel_units(orders, {"ann"}, {"r"}, 2, "k");
+                        },
+                        8, OrderState::awaiting};
+  auto cancel_paid = cancel;
+  cancel_paid.state = OrderState::paid;
+  const LifeDeed refund{"cancel all",
+                        [](Sale& sale, OrderStore& orders, auto&) {
+                          sale.cancel_units(orders, {"ann"}, {"r"}, 0, "k");
+                        },
+                        9, OrderState::refunding};
+  const auto in_time = [](Life&, const SaleOrder&) {};
+  const auto overdue = [](Life& life, const SaleOrder&) { life.pass(33min); };
+  const auto expired = [](Life& life, const SaleOrder&) {
+    life.pass(33min);
+    life.sale().expire(life.orders());
+  };
+  const auto bought_up = [expired](Life& life, const SaleOrder& order) {
+    expired(life, order);
+    life.buy("bob", "r", 9);
+  };
+  const auto paid = [](Life& life, const SaleOrder& order) { life.pay(order); };
+  const std::vector<LifeStage> stages{
+      {"awaiting", in_time, {{"pay", pay_it, 6, OrderState::paid}, cancel}},
+      {"overdue", overdue, {expire}},
+      {"expired", expired, {{"pay late", pay_it, 6, OrderState::paid}}},
+      {"expired and sold", bought_up, {{"pay late", pay_it, 0, OrderState::refunding}}},
+      {"paid", paid, {cancel_paid, refund}}};
+  int kills = 0;
+  for (const auto& stage : stages) {
+    for (const auto& deed : stage.deeds) {
+      for (const auto* const healer : {"a worker", "the same again", "a recovery"}) {
+        bool finished = false;
+        for (int steps = 0; !finished; ++steps, ++kills) {
+          SCOPED_TRACE(std::string{stage.name} + ": " + deed.name + ", killed at step " +
+                       std::to_string(steps) + ", healed by " + healer);
+          Life life;
+          const auto order = *life.buy("ann", "r", 3).order;
+          life.work();
+          stage.prepare(life, order);
+          finished = life.survives(
+              steps, [&](Sale& sale, OrderStore& orders) { deed.act(sale, orders, order); });
+          const std::string by = healer;
+          if (by == "a worker") life.expect_sound();
+          if (by == "a recovery") recover(life.store(), "s", life.orders());
+          deed.act(life.sale(), life.orders(), order);  // whoever asked, asks again
+          life.expect_sound();
+          EXPECT_EQ(life.left(), deed.left);
+          EXPECT_EQ(life.state(order), deed.state);
+          if (testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+  EXPECT_GT(kills, 100);
+}
+
+}  // namespace
+}  // namespace sluice
