@@ -13,6 +13,7 @@
 
 #include "engine/embedded_store.hpp"
 #include "sale/sql/order_store.hpp"
+#include "sale/sql/schemes.hpp"
 #include "sale/watched_orders.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale.hpp"
@@ -142,7 +143,7 @@ class Life {
 
  private:
   static sale::SqlDialect dialect(const DatabaseClock& clock) {
-    auto dialect = sale::sqlite_dialect(":memory:");
+    auto dialect = sale::sqlite_dialect("sqlite::memory:");
     dialect.now_us = clock.text();
     return dialect;
   }

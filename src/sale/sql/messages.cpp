@@ -47,8 +47,8 @@ std::vector<OrderMessage> SqlOrderPayments::take_messages(const std::string& sal
     messages = fetch_messages(
         in.sql(), in.sale(),
         fmt::format("state = 'due' AND due_us <= {} AND NOT EXISTS (SELECT 1 FROM sale_messages AS "
-                    "before WHERE before.sale = it.sale AND before.order_id = it.order_id AND "
-                    "before.seq < it.seq AND before.state = 'due') ORDER BY at_us, order_id",
+                    "earlier WHERE earlier.sale = it.sale AND earlier.order_id = it.order_id AND "
+                    "earlier.seq < it.seq AND earlier.state = 'due') ORDER BY at_us, order_id",
                     dialect().now_us),
         most);
     const long long pause = std::chrono::microseconds{lease}.count();

@@ -1,0 +1,186 @@
+// Payments, deadlines, parts, refunds and messages, on every database and by its own clock.
+#include <atomic>
+#include <latch>
+#include <thread>
+
+#include "sale/order_store_suite.hpp"
+#include "support/comes_true.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+
+Payment payment_of(const SaleOrder& of, const std::string& event, std::int64_t amount) {
+  return {.provider = "acme",
+          .event = event,
+          .sale = "s",
+          .order = of.number,
+          .amount = amount,
+          .currency = "EUR"};
+}
+
+class OrderPaymentsSuite : public OrderStoreSuite {
+ protected:
+  /// A unit costs 7; unpaid orders end at once if they may.
+  void sell(const std::string& window_us, std::vector<SaleOrder> sold) {
+    orders_->keep_definition("s", {{"payment", window_us + " 0 7 EUR"}});
+    ASSERT_EQ(insert(sold).inserted, sold.size());
+  }
+  OrderPayments& money() { return orders_->payments(); }
+  OrderState state(std::int64_t id) { return money().find("s", id)->order.state; }
+  void expect_sound() {
+    const auto totals = money().totals("s");
+    EXPECT_EQ(totals.odd_payments, 0);
+    EXPECT_EQ(totals.odd_refunds, 0);
+    EXPECT_EQ(totals.odd_events, 0);
+    EXPECT_EQ(totals.odd_deadlines, 0);
+    EXPECT_EQ(totals.odd_messages, 0);
+    const auto all = orders_->totals("s");
+    EXPECT_EQ(all.odd, 0);
+    EXPECT_EQ(all.odd_returns, 0);
+    EXPECT_EQ(all.stock.initial - all.stock.left, all.units);
+  }
+};
+
+TEST_P(OrderPaymentsSuite, AnOrderIsPaidOnceByAPaymentThatFits) {
+  sell("3600000000", {order(1, "ann", 1, 2), order(2, "bob")});
+  const auto owed = money().find("s", 1);
+  ASSERT_TRUE(owed && owed->pay_by);
+  EXPECT_EQ(owed->due, 14);
+  EXPECT_GT(*owed->pay_by, orders_->wall() + 30min);
+  EXPECT_LE(*owed->pay_by, orders_->wall() + 1h);
+  const auto pay = payment_of(order(1, "ann", 1, 2), std::string("e\0'1", 4), 14);
+  EXPECT_TRUE(money().keep(pay));
+  EXPECT_FALSE(money().keep(pay));
+  EXPECT_TRUE(money().apply(pay).now);
+  const auto again = money().apply(pay);
+  EXPECT_FALSE(again.now);
+  EXPECT_EQ(again.state, PaymentState::applied);
+  const auto wrong = payment_of(order(2, "bob"), "e2", 8);
+  money().keep(wrong);
+  EXPECT_EQ(money().apply(wrong).state, PaymentState::flagged);
+  EXPECT_EQ(money().list("s", PaymentState::flagged, 10).at(0).payment, wrong);
+  EXPECT_EQ(money().messages_of("s", 1).at(0).type, "order.paid");
+  EXPECT_EQ(orders_->page("s", 0, 10).at(0).state, OrderState::paid);
+  expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, V10_APaymentMayComeBeforeItsOrderAndItsSale) {
+  const auto early = payment_of(order(1, "ann"), "e", 7);
+  EXPECT_TRUE(money().keep(early));
+  EXPECT_EQ(money().apply(early).state, PaymentState::waiting);
+  EXPECT_TRUE(money().ready("s", 10).empty());
+  sell("3600000000", {order(1, "ann")});
+  EXPECT_EQ(money().ready("s", 10), std::vector<Payment>{early});
+  EXPECT_TRUE(money().apply(early).now);
+  expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, AnOverdueOrderEndsOnceAndALatePaymentAsksForItsUnits) {
+  sell("1000", {order(1, "ann", 1, 4), order(2, "bob", 1, 4)});
+  ASSERT_TRUE(test::comes_true([&] { return money().due("s", 10).size() == 2; }));
+  for (const auto id : {1, 2}) {
+    EXPECT_TRUE(money().expire("s", id));
+    EXPECT_FALSE(money().expire("s", id));
+  }
+  EXPECT_EQ(orders_->stock("s")->left, 10);
+  for (const auto& back : orders_->returns("s", 0, 10, true))
+    orders_->return_done("s", back.order.id, back.seq);
+  for (const auto& late :
+       {payment_of(order(1, "ann"), "a", 28), payment_of(order(2, "b"), "b", 28)}) {
+    money().keep(late);
+    EXPECT_EQ(money().apply(late).state, PaymentState::asking);
+  }
+  expect_sound();
+  for (const auto& retake : orders_->returns("s", 0, 10, true)) {
+    EXPECT_EQ(retake.units, -4);
+    const bool taken = retake.order.id == 1;
+    EXPECT_TRUE(money().end_retake("s", retake.order.id, retake.seq, taken));
+    EXPECT_FALSE(money().end_retake("s", retake.order.id, retake.seq, taken));
+  }
+  EXPECT_EQ(state(1), OrderState::paid);
+  EXPECT_EQ(state(2), OrderState::refunding);
+  EXPECT_EQ(orders_->stock("s")->left, 6);
+  expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, V14_PartsAreCancelledAndRefundedOnceForEachKey) {
+  sell("3600000000", {order(1, "ann", 1, 5)});
+  const auto pay = payment_of(order(1, "ann"), "e", 35);
+  money().keep(pay);
+  money().apply(pay);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(money().cancel_units("s", 1, 2, "k", "").refund, 14);
+  EXPECT_EQ(orders_->stock("s")->left, 7);
+  const std::vector<BuyerId> ann{{"ann"}};
+  EXPECT_EQ(orders_->totals("s", ann).at(0).units, 3);
+  expect_sound();
+  const auto first = money().refunds("s", 10);
+  ASSERT_EQ(first.size(), 1U);
+  money().refund_failed(first[0], "not now", 1h);
+  EXPECT_TRUE(money().refunds("s", 10).empty());
+  EXPECT_EQ(money().refunds_of("s", 1).at(0).attempts, 1);
+  EXPECT_EQ(money().cancel_units("s", 1, 0, "all", "ill").outcome, UnitsResult::Outcome::cancelled);
+  for (const auto& refund : money().refunds_of("s", 1)) {
+    EXPECT_TRUE(money().refund_done(refund));
+    EXPECT_FALSE(money().refund_done(refund));
+  }
+  EXPECT_EQ(state(1), OrderState::refunded);
+  const std::vector<std::int64_t> ids{1};
+  EXPECT_EQ(orders_->reasons("s", ids).at(0), "ill");
+  expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, V48_MessagesOfAnOrderComeOneAfterAnother) {
+  sell("3600000000", {order(1, "ann"), order(2, "bob")});
+  orders_->end_order("s", 1, OrderState::cancelled, "");
+  money().cancel_units("s", 2, 0, "k", "");
+  const auto pay = payment_of(order(1, "ann"), "e", 7);
+  money().keep(pay);
+  EXPECT_EQ(money().apply(pay).state, PaymentState::returned);
+  auto taken = money().take_messages("s", 10, 1h);
+  ASSERT_EQ(taken.size(), 2U) << "one of each order";
+  EXPECT_TRUE(money().take_messages("s", 10, 1h).empty());
+  for (const auto& message : taken) EXPECT_TRUE(money().message_sent("s", message));
+  taken = money().take_messages("s", 10, 1h);
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].type, "order.refunding");
+  EXPECT_TRUE(money().message_failed("s", taken[0], std::nullopt));
+  EXPECT_FALSE(money().message_sent("s", taken[0]));
+  money().stop_messages("s");
+  EXPECT_EQ(money().totals("s").dead, 1);
+  EXPECT_EQ(money().replay_messages("s"), 1);
+  EXPECT_EQ(money().take_messages("s", 10, 1h).size(), 1U);
+}
+
+TEST_P(OrderPaymentsSuite, V06_V09_ThreadsThatPayExpireAndCancelAgreeOnOneEnd) {
+  constexpr int count = 8;
+  std::vector<SaleOrder> sold;
+  for (int id = 1; id <= count; ++id) sold.push_back(order(id, "b" + std::to_string(id)));
+  sell("1000", sold);
+  ASSERT_TRUE(test::comes_true([&] { return money().due("s", count).size() == count; }));
+  std::atomic<int> ended = 0;
+  std::latch start{3};
+  std::vector<std::jthread> threads;
+  for (int who = 0; who < 3; ++who)
+    threads.emplace_back([&, who] {
+      const auto own = open_order_store(url_);
+      start.arrive_and_wait();
+      for (const auto& one : sold) {
+        const auto pay = payment_of(one, "of " + one.number, 7);
+        if (who == 0) own->payments().keep(pay);
+        if (who == 0) ended += own->payments().apply(pay).state == PaymentState::applied;
+        if (who == 1) ended += own->payments().expire("s", one.id);
+        if (who == 2) ended += own->end_order("s", one.id, OrderState::cancelled, "").now;
+      }
+    });
+  threads.clear();
+  EXPECT_EQ(ended, count);
+  expect_sound();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OrderPaymentsSuite, testing::ValuesIn(database_kinds()),
+                         [](const auto& kind) { return kind.param.name; });
+
+}  // namespace
+}  // namespace sluice

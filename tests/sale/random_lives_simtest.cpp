@@ -1,0 +1,157 @@
+// Random histories of orders: bought, paid in time, late, twice or wrongly, expired, cancelled
+// whole and in parts, refunded, while processes die at any step and the store is recovered. At the
+// end of each everything adds up: V54.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "sale/life.hpp"
+#include "sale/payment_simulator.hpp"
+#include "sluice/order_messages.hpp"
+#include "sluice/sale_recovery.hpp"
+#include "support/sanitized.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Life;
+
+class RandomLives {
+ public:
+  explicit RandomLives(unsigned seed) : random_(seed), life_(definition(seed)) {}
+
+  void run(int steps) {
+    for (int step = 0; step < steps && !testing::Test::HasFailure(); ++step) act();
+    finish();
+  }
+
+ private:
+  static SaleDefinition definition(unsigned seed) {
+    auto sale = Life::usual();
+    sale.stock = 12;
+    sale.limit = static_cast<std::int64_t>(seed % 3);
+    return sale;
+  }
+  int below(int bound) { return std::uniform_int_distribution{0, bound - 1}(random_); }
+
+  /// Half of the processes die, somewhere.
+  template <class Deed>
+  void mortal(const Deed& deed) {
+    life_.survives(below(2) == 0 ? below(12) : 1000, deed);
+  }
+
+  void act() {
+    switch (below(12)) {
+      case 0:
+      case 1:
+      case 2: return buy();
+      case 3: return life_.work();
+      case 4:
+      case 5: return pay();
+      case 6: return life_.pass(std::chrono::minutes{below(25)});
+      case 7: return mortal([](Sale& sale, OrderStore& orders) { sale.expire(orders); });
+      case 8: return cancel();
+      case 9: return cancel_units();
+      case 10: return refund();
+      default:
+        if (below(8) == 0) recover(life_.store(), "s", life_.orders());
+        mortal([](Sale& sale, OrderStore& orders) { sale.settle(orders); });
+    }
+  }
+
+  void buy() {
+    const auto buyer = fmt::format("b{}", below(8));
+    const auto request = fmt::format("r{}", below(4));
+    const auto answer = life_.buy(buyer, request, 1 + below(4));
+    if (answer.outcome == SaleOutcome::admitted) bought_.push_back(*answer.order);
+    EXPECT_GE(life_.left(), 0);
+  }
+
+  const SaleOrder* any() {
+    return bought_.empty()
+               ? nullptr
+               : &bought_[static_cast<std::size_t>(below(static_cast<int>(bought_.size())))];
+  }
+
+  void pay() {
+    const auto* const order = any();
+    if (!order) return;
+    auto payment = Life::payment(*order, fmt::format("e{}", below(40)));
+    if (below(6) == 0) payment.amount -= 1;
+    if (below(12) == 0) payment.currency = "USD";
+    if (const auto row = life_.payments().find("s", order->id); row && below(2) == 0)
+      payment.amount = row->due;
+    const auto told = provider_.pay(payment, life_.now());
+    ASSERT_EQ(told, payment);
+    mortal([&](Sale& sale, OrderStore& orders) { sale.pay(orders, payment); });
+    if (below(3) == 0) mortal([&](Sale& sale, OrderStore& orders) { sale.pay(orders, payment); });
+  }
+
+  void cancel() {
+    const auto* const order = any();
+    if (!order) return;
+    mortal([&](Sale& sale, OrderStore& orders) {
+      sale.cancel(orders, order->buyer, order->request, "why");
+    });
+  }
+
+  void cancel_units() {
+    const auto* const order = any();
+    if (!order) return;
+    const auto key = fmt::format("k{}", below(5));
+    const auto units = below(3);
+    mortal([&](Sale& sale, OrderStore& orders) {
+      sale.cancel_units(orders, order->buyer, order->request, units, key);
+    });
+  }
+
+  void refund() {
+    provider_.refuses = below(2);
+    provider_.loses_answers = below(2);
+    send_refunds(life_.orders(), "s", [&](const Refund& one) { return provider_.refund(one); });
+  }
+
+  void finish() {
+    for (int i = 0; i < 3; ++i) {
+      life_.expect_sound();
+      life_.pass(48h);
+      provider_.refuses = provider_.loses_answers = 0;
+      send_refunds(life_.orders(), "s", [&](const Refund& one) { return provider_.refund(one); });
+    }
+    const auto money = life_.payments().totals("s");
+    EXPECT_EQ(money.refunds, 0);
+    EXPECT_EQ(money.asking, 0);
+    EXPECT_EQ(money.waiting, 0);
+    // The provider's own account against the orders: what it has not given back was earned.
+    std::int64_t earned = 0;
+    for (const auto state : {PaymentState::applied, PaymentState::returned})
+      for (const auto& kept : life_.payments().list("s", state, 1000))
+        earned += kept.payment.amount;
+    std::int64_t due = 0;
+    for (const auto& order : life_.orders().page("s", -1, 1000)) {
+      EXPECT_NE(order.state, OrderState::awaiting) << "long overdue";
+      EXPECT_NE(order.state, OrderState::refunding);
+      if (order.state == OrderState::paid) due += life_.payments().find("s", order.id)->due;
+    }
+    EXPECT_EQ(earned - provider_.given_back(), due);
+  }
+
+  std::mt19937 random_;
+  Life life_;
+  test::PaymentSimulator provider_;
+  std::vector<SaleOrder> bought_;
+};
+
+TEST(SaleLives, V54_RandomOnesAddUpHoweverOftenProcessesDie) {
+  const int histories = test::rounds(150);
+  for (int seed = 1; seed <= histories; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomLives{static_cast<unsigned>(seed)}.run(60);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace sluice
