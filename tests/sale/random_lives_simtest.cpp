@@ -56,7 +56,8 @@ class RandomLives {
       case 9: return cancel_units();
       case 10: return refund();
       default:
-        if (below(8) == 0) recover(life_.store(), "s", life_.orders());
+        if (below(4) == 0) save();
+        if (below(4) == 0) lose();
         mortal([](Sale& sale, OrderStore& orders) { sale.settle(orders); });
     }
   }
@@ -113,6 +114,31 @@ class RandomLives {
     send_refunds(life_.orders(), "s", [&](const Refund& one) { return provider_.refund(one); });
   }
 
+  static constexpr std::string_view keys[] = {"{s}:sale",     "{s}:buyers", "{s}:requests",
+                                              "{s}:returned", "{s}:orders", "{s}:dead"};
+
+  /// What a replica has that takes the master's place later.
+  void save() {
+    for (const auto key : keys) {
+      const auto copy = "{s}:old" + std::string{key};
+      life_.store().run({"DEL", copy}).get();
+      life_.store().run({"COPY", key, copy}).get();
+    }
+    is_saved_ = true;
+  }
+
+  /// The store loses all, a hash, what is newer than its copy, or nothing, and is recovered.
+  void lose() {
+    life_.work();
+    const auto lost = below(12);
+    for (int i = 0; i < std::ssize(keys); ++i) {
+      if (lost == i || lost >= 9) life_.store().run({"DEL", keys[i]}).get();
+      if (lost >= 10 && is_saved_)
+        life_.store().run({"COPY", "{s}:old" + std::string{keys[i]}, keys[i]}).get();
+    }
+    recover(life_.store(), "s", life_.orders());
+  }
+
   void finish() {
     for (int i = 0; i < 3; ++i) {
       life_.expect_sound();
@@ -142,6 +168,7 @@ class RandomLives {
   Life life_;
   test::PaymentSimulator provider_;
   std::vector<SaleOrder> bought_;
+  bool is_saved_ = false;
 };
 
 TEST(SaleLives, V54_RandomOnesAddUpHoweverOftenProcessesDie) {
