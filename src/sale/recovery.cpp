@@ -280,7 +280,7 @@ std::vector<SaleOrder> Recovery::retaken(std::span<const SaleOrder> rows) {
     for (const auto& back : orders_.returns(sale_.name, paid[i].id - 1, 1, false)) {
       if (back.order.id != paid[i].id) break;
       last = back.seq;
-      is_retake = back.units < 0;
+      if (back.ends) is_retake = back.units < 0;  // a part says nothing of the others
     }
     std::vector<std::string> later;
     for (auto seq = last + 1; seq <= last + 10; ++seq)

@@ -105,6 +105,23 @@ class Life {
     return types;
   }
 
+  static constexpr std::string_view keys[] = {"{s}:sale",     "{s}:buyers", "{s}:requests",
+                                              "{s}:returned", "{s}:orders", "{s}:dead"};
+  /// What a replica has that takes the master's place later.
+  void save() {
+    for (const auto key : keys) {
+      const auto copy = "{s}:old" + std::string{key};
+      store_->run({"DEL", copy}).get();
+      store_->run({"COPY", key, copy}).get();
+    }
+  }
+  void come_back() {
+    for (const auto key : keys) {
+      store_->run({"DEL", key}).get();
+      store_->run({"COPY", "{s}:old" + std::string{key}, key}).get();
+    }
+  }
+
   /// Does `deed` in a process that is killed after so many steps. False: it was.
   template <class Deed>
   bool survives(int steps, const Deed& deed) {

@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <thread>
+#include <tuple>
 
 #include "sale/life.hpp"
+#include "sale/records.hpp"
 #include "sluice/sale_recovery.hpp"
 
 namespace sluice {
@@ -301,6 +302,63 @@ TEST(SaleLife, V52_DeadlinesAreThoseOfTheDatabasesClock) {
   const auto order = *life.buy("ann").order;
   life.work();
   EXPECT_EQ(life.payments().find("s", order.id)->pay_by, life.now() + 25min);
+}
+
+TEST(SaleLife, AStoreThatForgetsWhatBecameOfAnOrderLearnsItFromTheDatabase) {
+  using Happens = std::function<void(Life&, const SaleOrder&)>;
+  const Happens paid_late = [](Life& life, const SaleOrder& order) { life.pay(order); };
+  const Happens paid_late_and_refunded = [](Life& life, const SaleOrder& order) {
+    life.pay(order);
+    life.sale().cancel_units(life.orders(), {"ann"}, {"r"}, 0, "k");
+  };
+  const Happens paid_late_and_in_part = [](Life& life, const SaleOrder& order) {
+    life.pay(order);
+    life.sale().cancel_units(life.orders(), {"ann"}, {"r"}, 1, "k");
+  };
+  const std::vector<std::tuple<Happens, std::int64_t, OrderState>> all{
+      {paid_late, 6, OrderState::paid},
+      {paid_late_and_refunded, 9, OrderState::refunding},
+      {paid_late_and_in_part, 7, OrderState::paid}};
+  for (const auto& [happens, left, state] : all) {
+    for (const bool saves_before_expiry : {false, true}) {
+      SCOPED_TRACE(std::to_string(left) + (saves_before_expiry ? ", all of it" : ""));
+      Life life;
+      const auto order = *life.buy("ann", "r", 3).order;
+      life.work();
+      if (saves_before_expiry) life.save();
+      life.pass(33min);
+      life.sale().expire(life.orders());
+      if (!saves_before_expiry) life.save();
+      happens(life, order);
+      life.come_back();
+      recover(life.store(), "s", life.orders());
+      life.expect_sound();
+      EXPECT_EQ(life.left(), left);
+      EXPECT_EQ(life.state(order), state);
+    }
+  }
+}
+
+TEST(SaleLife, ADatabaseThatForgetsPartsAndEndsLearnsThemFromTheStore) {
+  // As if the database came back from before them: the store alone knows.
+  Life life;
+  const auto ann = *life.buy("ann", "r", 5).order;
+  const auto bob = *life.buy("bob", "r", 2).order;
+  life.work();
+  life.pay(ann, "a");
+  life.pay(bob, "b");
+  sale::Records records{life.store(), life.sale().definition()};
+  records.give_back({.order = ann, .seq = 2, .units = 2, .ends = false}).get();
+  auto ended = bob;
+  ended.state = OrderState::refunding;
+  records.give_back({.order = ended, .seq = 2, .units = 2}).get();
+  EXPECT_EQ(life.left(), 6);
+  recover(life.store(), "s", life.orders());
+  life.expect_sound();
+  EXPECT_EQ(life.left(), 6);
+  EXPECT_EQ(life.payments().find("s", ann.id)->returned, 2);
+  EXPECT_EQ(life.state(bob), OrderState::refunding);
+  EXPECT_EQ(life.payments().refunds_of("s", bob.id).at(0).amount, 2 * 1499);
 }
 
 /// What one process does, and what another must find done when it does the same again.

@@ -1,6 +1,6 @@
 // Any bytes as the body of a payment's webhook, rightly signed, and any bytes as its head: they are
-// refused with a reason, or they are a payment of the shape that is documented, which is written and
-// read again as the same.
+// refused with a reason, or they are a payment of the shape that is documented, which is written
+// and read again as the same.
 #include <cstdint>
 #include <string>
 #include <string_view>

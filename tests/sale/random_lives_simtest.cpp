@@ -114,16 +114,8 @@ class RandomLives {
     send_refunds(life_.orders(), "s", [&](const Refund& one) { return provider_.refund(one); });
   }
 
-  static constexpr std::string_view keys[] = {"{s}:sale",     "{s}:buyers", "{s}:requests",
-                                              "{s}:returned", "{s}:orders", "{s}:dead"};
-
-  /// What a replica has that takes the master's place later.
   void save() {
-    for (const auto key : keys) {
-      const auto copy = "{s}:old" + std::string{key};
-      life_.store().run({"DEL", copy}).get();
-      life_.store().run({"COPY", key, copy}).get();
-    }
+    life_.save();
     is_saved_ = true;
   }
 
@@ -131,11 +123,9 @@ class RandomLives {
   void lose() {
     life_.work();
     const auto lost = below(12);
-    for (int i = 0; i < std::ssize(keys); ++i) {
-      if (lost == i || lost >= 9) life_.store().run({"DEL", keys[i]}).get();
-      if (lost >= 10 && is_saved_)
-        life_.store().run({"COPY", "{s}:old" + std::string{keys[i]}, keys[i]}).get();
-    }
+    for (int i = 0; i < std::ssize(Life::keys); ++i)
+      if (lost == i || lost == 9) life_.store().run({"DEL", Life::keys[i]}).get();
+    if (lost > 9 && is_saved_) life_.come_back();
     recover(life_.store(), "s", life_.orders());
   }
 
