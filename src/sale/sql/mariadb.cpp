@@ -153,6 +153,8 @@ void unlock_mariadb_schema(soci::session& sql) {
 }  // namespace
 
 SqlDialect mariadb_dialect(const std::string& text) {
+  // Else the first session does it, and of two threads that open one at once both would.
+  [[maybe_unused]] static const int ready = mysql_server_init(0, nullptr, nullptr);
   const auto url = server_url(text, 3306);
   return {
       .description = url.description,
