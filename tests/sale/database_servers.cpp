@@ -2,13 +2,21 @@
 
 namespace sluice {
 
+std::unique_ptr<test::DatabaseServer> start_quick_postgresql() {
+  return test::start_postgresql({"fsync=off"});
+}
+
+std::unique_ptr<test::DatabaseServer> start_quick_mariadb() {
+  return test::start_mariadb({"--innodb-flush-log-at-trx-commit=2"});
+}
+
 test::DatabaseServer& postgresql() {
-  static const auto server = test::start_postgresql();
+  static const auto server = start_quick_postgresql();
   return *server;
 }
 
 test::DatabaseServer& mariadb() {
-  static const auto server = test::start_mariadb();
+  static const auto server = start_quick_mariadb();
   return *server;
 }
 

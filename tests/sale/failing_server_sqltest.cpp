@@ -21,7 +21,7 @@ using Cut = test::CuttingProxy::Cut;
 struct Dialect {
   std::string name;
   test::DatabaseServer& (*shared)();
-  std::unique_ptr<test::DatabaseServer> (*start)(std::vector<std::string>);
+  std::unique_ptr<test::DatabaseServer> (*start)();
   /// Lets the next row of sale_orders fail with this code, once, whatever is rolled back.
   void (*fail_once)(test::DatabaseServer& server, const std::string& database,
                     const std::string& code);
@@ -184,7 +184,7 @@ class SaleOverServer : public testing::TestWithParam<Dialect> {
   }
   bool all_are_in() { return sale_.status().get().waiting == 0; }
 
-  std::unique_ptr<test::DatabaseServer> server_ = GetParam().start({});
+  std::unique_ptr<test::DatabaseServer> server_ = GetParam().start();
   std::string database_ = server_->make_database();
   // With TLS a broken session shows in other calls of the system.
   std::unique_ptr<OrderStore> orders_ =
@@ -228,13 +228,13 @@ TEST_P(SaleOverServer, V28_BuyersAreServedWhileTheDatabaseStandsStill) {
 const std::vector<Dialect>& dialects() {
   static const std::vector<Dialect> both{{.name = "postgresql",
                                           .shared = postgresql,
-                                          .start = test::start_postgresql,
+                                          .start = start_quick_postgresql,
                                           .fail_once = fail_once_in_postgresql,
                                           .undone = {"40P01", "40001", "55P03"},
                                           .full = "53100"},
                                          {.name = "mariadb",
                                           .shared = mariadb,
-                                          .start = test::start_mariadb,
+                                          .start = start_quick_mariadb,
                                           .fail_once = fail_once_in_mariadb,
                                           .undone = {"1205", "1213"},
                                           .full = "1114"}};
@@ -249,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(All, SaleOverServer, testing::ValuesIn(dialects()),
 // PostgreSQL ends all sessions when one process of it crashes, since it does not trust what they
 // share any more: 57P02. That says nothing about the orders that were under way.
 TEST(PostgresqlAlone, V24_ACrashOfAnotherSessionMakesNoDeadLetter) {
-  const auto server = test::start_postgresql();
+  const auto server = start_quick_postgresql();
   const auto database = server->make_database();
   const auto orders = open_order_store(server->url(database));
   orders->add_sale("s", 1000);
