@@ -52,12 +52,13 @@ struct AuditOptions {
 };
 
 /// Compares the store with the database, in both directions: each order with all its fields, each
-/// buyer, each return, the stream and its group, the counters, the definition. Reads in pages;
-/// keeps 32 bytes for each order that is not in the database yet. Blocks the thread, for some 20
-/// seconds a million orders. What is bought, brought in or cancelled meanwhile is no difference:
-/// the figures are those of the instant at which the audit began. Of an archived sale it compares
-/// the database with the counters that the store still has.
-/// Throws what the store and the database throw. The OrderStore is the audit's alone meanwhile.
+/// buyer, each return, the stream and its group, the counters, the definition, and the payments of
+/// a sale that has some. Reads in pages; keeps 32 bytes for each order that is not in the database
+/// yet, some 100 for each return. Blocks the thread, for some 20 seconds a million orders. What is
+/// bought, brought in or cancelled meanwhile is no difference: the figures are those of the instant
+/// at which the audit began. Of an archived sale it compares the database with the counters that
+/// the store still has. Throws what the store and the database throw. The OrderStore is the audit's
+/// alone meanwhile.
 SaleAudit audit(Store& store, const Sale& sale, OrderStore& orders, AuditOptions options = {});
 
 }  // namespace sluice
