@@ -359,10 +359,12 @@ void OrderWorker::Impl::settle_some() {
   }
 }
 
-/// Payments whose order came after them, and orders that were not paid in time.
+/// Payments whose order came after them, and orders that were not paid in time; in the database
+/// alone. The store follows where returns are settled: what it has lost holds up nothing there.
 void OrderWorker::Impl::bring_in_money(std::size_t most) {
-  for (const auto& payment : orders_.payments().ready(sale_.name, most)) settlement_->pay(payment);
-  settlement_->expire(most);
+  auto& money = orders_.payments();
+  for (const auto& payment : money.ready(sale_.name, most)) money.apply(payment);
+  for (const auto id : money.due(sale_.name, most)) money.expire(sale_.name, id);
 }
 
 void OrderWorker::Impl::recover_if_needed() {
