@@ -40,7 +40,7 @@ std::string rate_text(std::int64_t rate, milliseconds interval) {
   return fmt::format("{} in {} ms", rate, interval.count());
 }
 
-Json json_of(const WaitingRoomStatus& status) {
+Json room_json(const WaitingRoomStatus& status) {
   Json json = Json::object({{"ok", true},
                             {"open", status.open},
                             {"paused", status.paused},
@@ -80,7 +80,7 @@ std::string text_of(const std::string& name, const WaitingRoomStatus& status) {
 
 int show_status(const Globals& globals, const std::string& name, WaitingRoom& room) {
   const auto status = room.status().get();
-  print(globals.json, json_of(status), text_of(name, status));
+  print(globals.json, room_json(status), text_of(name, status));
   return exit_ok;
 }
 

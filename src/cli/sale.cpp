@@ -21,6 +21,10 @@
 namespace sluice::cli {
 namespace {
 
+constexpr std::chrono::milliseconds in_ms(std::chrono::microseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time);
+}
+
 struct SaleArgs {
   SaleDefinition definition;
   std::string buyer;
@@ -36,6 +40,9 @@ struct SaleArgs {
   std::string reason;
   std::int64_t stock = -1;  ///< not given
   std::size_t step = ArchiveOptions{}.step;
+  PaymentTerms payment;
+  std::chrono::milliseconds pay_within = in_ms(PaymentTerms{}.window);
+  std::chrono::milliseconds grace = in_ms(PaymentTerms{}.grace);
   bool until_empty = false;
   bool recovers = false;
   std::size_t named = 100;
@@ -72,6 +79,10 @@ std::vector<SaleDefinition> definitions_of(const SaleArgs& args) {
   need(!args.definition.number_type.empty(), "--type");
   auto definition = args.definition;
   definition.stock = args.stock;
+  auto payment = args.payment;
+  payment.window = args.pay_within;
+  payment.grace = args.grace;
+  if (payment != PaymentTerms{}) definition.payment = payment;
   return {definition};
 }
 
@@ -387,29 +398,35 @@ int recover_sale(const Globals& globals, const SaleArgs& args) {
 std::vector<Option> definition_options(SaleArgs& args) {
   auto& definition = args.definition;
   constexpr std::int64_t most = 1'000'000'000'000;
-  return {{"--stock", "N", "Units to sell; needed without --file", into(args.stock, 0, most)},
-          {"--type", "TEXT",
-           "What order numbers begin with; no other sale of the store has it; needed without "
-           "--file",
-           into(definition.number_type)},
-          {"--opens", "INSTANT", "From when the store's clock lets buyers in",
-           into_instant(definition.opens_at)},
-          {"--closes", "INSTANT", "Until when", into_instant(definition.closes_at)},
-          {"--limit", "N", "Orders a buyer may have; 0: no limit", into(definition.limit, 0, most)},
-          {"--unit-limit", "N", "Units a buyer may have in all; 0: no limit",
-           into(definition.unit_limit, 0, most)},
-          {"--largest-order", "N", "Units an order may have; 0: no bound",
-           into(definition.largest_order, 0, most)},
-          {"--zone", "ZONE", "IANA zone of the order numbers' days", into(definition.zone)},
-          {"--digits", "N", "Width of an order number's counter", into(definition.digits, 1, 12)},
-          {"--file", "FILE",
-           "Instead: a JSON array of sales, with members named as these options and \"name\"; all "
-           "are checked before any is created",
-           into_word(args.file)},
-          {"--orders", "URL",
-           "The database of the orders; a sale that it knows and the store has lost is not sold "
-           "twice",
-           into_word(args.also_orders)}};
+  return {
+      {"--stock", "N", "Units to sell; needed without --file", into(args.stock, 0, most)},
+      {"--type", "TEXT",
+       "What order numbers begin with; no other sale of the store has it; needed without "
+       "--file",
+       into(definition.number_type)},
+      {"--opens", "INSTANT", "From when the store's clock lets buyers in",
+       into_instant(definition.opens_at)},
+      {"--closes", "INSTANT", "Until when", into_instant(definition.closes_at)},
+      {"--limit", "N", "Orders a buyer may have; 0: no limit", into(definition.limit, 0, most)},
+      {"--unit-limit", "N", "Units a buyer may have in all; 0: no limit",
+       into(definition.unit_limit, 0, most)},
+      {"--largest-order", "N", "Units an order may have; 0: no bound",
+       into(definition.largest_order, 0, most)},
+      {"--zone", "ZONE", "IANA zone of the order numbers' days", into(definition.zone)},
+      {"--digits", "N", "Width of an order number's counter", into(definition.digits, 1, 12)},
+      {"--price", "N", "Of a unit, in the smallest unit of the currency; then orders are paid for",
+       into(args.payment.price, 0, most)},
+      {"--currency", "CODE", "As ISO 4217 has it: CNY", into(args.payment.currency)},
+      {"--pay-within", "TIME", "How long a buyer has to pay", into(args.pay_within)},
+      {"--grace", "TIME", "So much later an order that is not paid ends", into(args.grace)},
+      {"--file", "FILE",
+       "Instead: a JSON array of sales, with members named as these options and \"name\"; all "
+       "are checked before any is created",
+       into_word(args.file)},
+      {"--orders", "URL",
+       "The database of the orders; a sale that it knows and the store has lost is not sold "
+       "twice",
+       into_word(args.also_orders)}};
 }
 
 std::vector<Option> cancel_options(SaleArgs& args, const Option& orders) {

@@ -13,6 +13,7 @@
 #include <set>
 #include <variant>
 
+#include "base/duration.hpp"
 #include "base/instant.hpp"
 #include "base/integer.hpp"
 #include "base/text.hpp"
@@ -117,6 +118,16 @@ WallTime instant_of(const Scalar& value) {
   return *instant;
 }
 
+std::chrono::microseconds duration_of(const Scalar& value) {
+  const auto time = parse_duration(text_of(value), std::chrono::seconds{1});
+  if (!time) throw Wrong{fmt::format("'{}' is no time: write {}", text_of(value), duration_form)};
+  return *time;
+}
+
+PaymentTerms& terms(SaleDefinition& sale) {
+  return sale.payment ? *sale.payment : sale.payment.emplace();
+}
+
 struct Key {
   std::string_view name;
   void (*set)(SaleDefinition&, const Scalar&);
@@ -134,6 +145,14 @@ constexpr Key keys[] = {
      [](SaleDefinition& sale, const Scalar& value) { sale.unit_limit = integer_of(value); }},
     {"largest-order",
      [](SaleDefinition& sale, const Scalar& value) { sale.largest_order = integer_of(value); }},
+    {"price",
+     [](SaleDefinition& sale, const Scalar& value) { terms(sale).price = integer_of(value); }},
+    {"currency",
+     [](SaleDefinition& sale, const Scalar& value) { terms(sale).currency = text_of(value); }},
+    {"pay-within",
+     [](SaleDefinition& sale, const Scalar& value) { terms(sale).window = duration_of(value); }},
+    {"grace",
+     [](SaleDefinition& sale, const Scalar& value) { terms(sale).grace = duration_of(value); }},
     {"zone", [](SaleDefinition& sale, const Scalar& value) { sale.zone = text_of(value); }},
     {"digits",
      [](SaleDefinition& sale, const Scalar& value) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t longest_id = 128;
 
-Unexpected<http::Response> refuse(const http::ProblemType& type, std::string_view detail) {
+Unexpected<http::Response> refuse_buyer(const http::ProblemType& type, std::string_view detail) {
   auto response = http::problem(type, detail);
   if (type.status == 401) response.add("WWW-Authenticate", "Bearer");
   return Unexpected{std::move(response)};
@@ -28,33 +28,33 @@ Expected<BuyerId, http::Response> Buyers::who_asks(const http::Request& request,
                                                    std::string_view sale) const {
   if (keys_) return by_token(request, sale);
   if (request.count("Sluice-Buyer") > 1)
-    return refuse(problems::unknown_buyer, "Sluice-Buyer stands there more than once");
+    return refuse_buyer(problems::unknown_buyer, "Sluice-Buyer stands there more than once");
   const auto buyer = request.field("Sluice-Buyer");
   if (!buyer || buyer->empty() || buyer->size() > longest_id)
-    return refuse(problems::unknown_buyer,
-                  "say who buys by the field Sluice-Buyer, of 1 to 128 bytes");
+    return refuse_buyer(problems::unknown_buyer,
+                        "say who buys by the field Sluice-Buyer, of 1 to 128 bytes");
   return BuyerId{std::string{*buyer}};
 }
 
 Expected<BuyerId, http::Response> Buyers::by_token(const http::Request& request,
                                                    std::string_view sale) const {
   if (request.count("Authorization") > 1)
-    return refuse(problems::unknown_buyer, "Authorization stands there more than once");
+    return refuse_buyer(problems::unknown_buyer, "Authorization stands there more than once");
   const auto field = request.field("Authorization");
   constexpr std::string_view scheme = "Bearer ";
   if (!field || field->size() <= scheme.size() ||
       !http::same_word(field->substr(0, scheme.size()), scheme))
-    return refuse(problems::unknown_buyer, "a token is needed: Authorization: Bearer TOKEN");
+    return refuse_buyer(problems::unknown_buyer, "a token is needed: Authorization: Bearer TOKEN");
   const auto token = http::trimmed(field->substr(scheme.size()));
   auto claims = keys_->check(token, audience_of(sale), now());
   if (!claims && claims.error() == TokenRefusal::other_audience)
     claims = keys_->check(token, audience_of("*"), now());
   if (claims) return BuyerId{std::move(claims->subject)};
   if (claims.error() == TokenRefusal::other_audience)
-    return refuse(problems::not_yours, "the token is not for this sale");
-  return refuse(problems::unknown_buyer, claims.error() == TokenRefusal::expired
-                                             ? "the token has expired"
-                                             : "the token is none of this service");
+    return refuse_buyer(problems::not_yours, "the token is not for this sale");
+  return refuse_buyer(problems::unknown_buyer, claims.error() == TokenRefusal::expired
+                                                   ? "the token has expired"
+                                                   : "the token is none of this service");
 }
 
 std::string buyer_token(const TokenKeys& keys, const std::string& buyer, std::string_view sale,

@@ -18,7 +18,8 @@ const std::string place_schema =
 "ticket":{"type":"string"},"number":{"type":"integer","description":"of the arrival"},
 "position":{"type":"integer","description":"since the opening; 0: not drawn yet"},
 "before":{"type":"integer","description":"places before this one"},
-"eta_s":{"type":"integer"},"poll_after_ms":{"type":"integer","description":"ask again then, not before"},
+"eta_s":{"type":"integer"},
+"poll_after_ms":{"type":"integer","description":"ask again then, not before"},
 "inside_until":{"type":"string","format":"date-time"},"units_left":{"type":"integer"},
 "paused":{"type":"boolean"},"closed":{"type":"boolean"}}})";
 
@@ -51,7 +52,7 @@ http::Response answer_of(const RoomPlace& place, std::string_view ticket = {}) {
   return response;
 }
 
-http::Response not_inside(std::string_view detail) {
+http::Response not_let_in(std::string_view detail) {
   return http::problem(problems::not_inside, detail);
 }
 
@@ -139,14 +140,14 @@ Task<std::optional<http::Response>> QueueApi::stop(const http::Request& request,
   const auto room = find(sale);
   if (!room) co_return std::nullopt;
   if (request.count("Sluice-Ticket") != 1)
-    co_return not_inside(
+    co_return not_let_in(
         "this sale has a waiting room: POST to its queue gives a ticket, which "
         "goes into one field Sluice-Ticket");
   auto asked = room->room.state(std::string{*request.field("Sluice-Ticket")}, buyer.value);
   const auto place = co_await asked;
-  if (!place) co_return not_inside(sentence_of(place.error()));
+  if (!place) co_return not_let_in(sentence_of(place.error()));
   if (place->state == PlaceState::inside) co_return std::nullopt;
-  auto response = not_inside("it is not your turn yet");
+  auto response = not_let_in("it is not your turn yet");
   http::add_retry_after(response, place->poll_after);
   co_return response;
 }
@@ -173,7 +174,7 @@ Expected<QueueApi::Asked, http::Response> QueueApi::asked_of(const http::Request
   auto room = find(sale);
   if (!room) return Unexpected{http::problem(problems::no_queue)};
   if (request.count("Sluice-Ticket") > 1)
-    return Unexpected{not_inside("the field Sluice-Ticket stands there more than once")};
+    return Unexpected{not_let_in("the field Sluice-Ticket stands there more than once")};
   return Asked{std::move(room), std::move(buyer->value),
                std::string{request.field("Sluice-Ticket").value_or("")}};
 }
@@ -220,7 +221,7 @@ Task<void> QueueApi::answer_place(Asked asked, http::Responder respond) {
   try {
     auto looking = asked.room->room.state(std::move(asked.ticket), std::move(asked.buyer));
     const auto place = co_await looking;
-    response = place ? answer_of(*place) : not_inside(sentence_of(place.error()));
+    response = place ? answer_of(*place) : not_let_in(sentence_of(place.error()));
   } catch (const std::exception& failure) {
     response = problem_of(failure);
   }
@@ -234,7 +235,7 @@ Task<void> QueueApi::answer_leave(Asked asked, http::Responder respond) {
     const auto before = co_await leaving;
     response = before
                    ? http::json(200, Json::object({{"state", "left"}, {"was", to_string(*before)}}))
-                   : not_inside(sentence_of(before.error()));
+                   : not_let_in(sentence_of(before.error()));
   } catch (const std::exception& failure) {
     response = problem_of(failure);
   }

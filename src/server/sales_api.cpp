@@ -7,7 +7,7 @@
 #include "base/instant.hpp"
 #include "base/integer.hpp"
 #include "base/json_value.hpp"
-#include "http/text.hpp"
+#include "server/background.hpp"
 #include "server/problems.hpp"
 #include "server/sales_text.hpp"
 
@@ -70,25 +70,23 @@ Expected<std::string, http::Response> reason_of(const JsonValue& body) {
 }
 
 /// The order of the path, if it is this buyer's: the database knows it, or it is on its way there.
-struct Found {
-  SaleOrder order;
-  bool is_recorded = false;
-};
-
-std::optional<Found> find_order(Sale& sale, OrderStore& orders, const BuyerId& buyer,
-                                const std::string& word) {
+std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const BuyerId& buyer,
+                                     const std::string& word) {
   const auto id = parse_integer<std::int64_t>(word);
   const auto is_it = [&](const SaleOrder& order) {
     return order.buyer == buyer && (order.number == word || (id && order.id == *id));
   };
   const auto& name = sale.definition().name;
-  if (const auto order = orders.find_number(name, word); order && is_it(*order))
-    return Found{*order, true};
-  if (id)
-    for (const auto& order : orders.find(name, std::span{&*id, 1}))
-      if (is_it(order)) return Found{order, true};
+  auto found = orders.find_number(name, word);
+  if (!found && id)
+    for (auto& order : orders.find(name, std::span{&*id, 1})) found = std::move(order);
+  if (found && is_it(*found)) {
+    ShownOrder shown{.order = *found, .is_recorded = true};
+    if (sale.definition().payment) shown.money = orders.payments().find(name, found->id);
+    return shown;
+  }
   if (const auto latest = sale.latest(buyer).get(); latest && is_it(*latest))
-    return Found{*latest, false};
+    return ShownOrder{.order = *latest};
   return std::nullopt;
 }
 
@@ -196,33 +194,19 @@ Task<http::Response> SalesApi::decide(Purchase& purchase) {
   co_return answer_of(sale.definition(), admission, left);
 }
 
-/// Database work of one buyer; at most one at a time, so that he holds up nobody else.
-void SalesApi::in_background(const BuyerId& buyer, http::Responder&& respond, Work work) {
-  const auto answer = std::make_shared<http::Responder>(std::move(respond));
-  const auto accepted = threads_.run(
-      buyer.value,
-      [answer, work = std::move(work)](OrderStore& orders) { answer->send(work(orders)); },
-      [answer](const std::exception& failure) { answer->send(problem_of(failure)); });
-  if (accepted == BlockingThreads::Accepted::yes) return;
-  auto refusal = http::problem(accepted == BlockingThreads::Accepted::subject_has_too_many
-                                   ? problems::too_many_requests
-                                   : problems::busy);
-  http::add_retry_after(refusal, 1s);
-  answer->send(std::move(refusal));
-}
-
 void SalesApi::show_order(http::Request&& request, http::Responder&& respond) {
   auto buyer = buyer_of(request);
   if (!buyer) return respond.send(std::move(buyer.error()));
   auto offer = offer_of(request);
   if (!offer) return respond.send(std::move(offer.error()));
   const auto asked = std::make_shared<const http::Request>(std::move(request));
-  in_background(
-      *buyer, std::move(respond), [offer = *offer, asked, buyer = *buyer](OrderStore& orders) {
-        const auto found = find_order(offer->sale(), orders, buyer, asked->parameter("order"));
-        if (!found) return http::problem(problems::no_order);
-        return answer_of(*asked, offer->name(), found->order, found->is_recorded);
-      });
+  in_background(threads_, buyer->value, std::move(respond),
+                [offer = *offer, asked, buyer = *buyer](OrderStore& orders) {
+                  const auto found =
+                      find_order(offer->sale(), orders, buyer, asked->parameter("order"));
+                  if (!found) return http::problem(problems::no_order);
+                  return answer_of(*asked, offer->name(), *found);
+                });
 }
 
 void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
@@ -235,17 +219,22 @@ void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
   auto offer = offer_of(request);
   if (!offer) return respond.send(std::move(offer.error()));
   const auto asked = std::make_shared<const http::Request>(std::move(request));
-  in_background(*buyer, std::move(respond),
+  in_background(threads_, buyer->value, std::move(respond),
                 [offer = *offer, asked, buyer = *buyer, reason = *reason](OrderStore& orders) {
                   auto& sale = offer->sale();
                   const auto found = find_order(sale, orders, buyer, asked->parameter("order"));
                   if (!found) return http::problem(problems::no_order);
-                  if (http::is_precondition_failed(*asked, tag_of(found->order)))
+                  if (http::is_precondition_failed(*asked, tag_of(*found)))
                     return http::problem(problems::other_version, {},
                                          {{"order", json_of(offer->name(), found->order)}});
                   const auto ended = sale.cancel(orders, buyer, found->order.request, reason);
                   if (!ended.order) return http::problem(problems::no_order);
-                  return answer_of(*asked, offer->name(), *ended.order, true);
+                  const auto& order = *ended.order;
+                  if (order.state == OrderState::cancelled)
+                    return answer_of(*asked, offer->name(), {.order = order, .is_recorded = true});
+                  const auto& why =
+                      stands(order.state) ? problems::order_paid : problems::order_ended;
+                  return http::problem(why, {}, {{"order", json_of(offer->name(), order)}});
                 });
 }
 
@@ -313,8 +302,8 @@ void SalesApi::add_buyers_routes(http::Routes& routes) {
               .request = cancel_schema,
               .answers = {{200, "The order as it stands now", order_schema}},
               .problems = with_failures({&bad_body, &unknown_buyer, &not_yours, &no_sale, &no_order,
-                                         &other_version, &recovering, &too_many_requests,
-                                         &database_failed}),
+                                         &other_version, &order_paid, &order_ended, &recovering,
+                                         &too_many_requests, &database_failed}),
               .credentials = credentials,
               .handler = calls(&SalesApi::cancel)});
 }

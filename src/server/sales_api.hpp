@@ -33,7 +33,6 @@ class SalesApi {
     RequestId wish;
     std::int64_t units = 1;
   };
-  using Work = std::function<http::Response(OrderStore&)>;
 
   http::Handler calls(void (SalesApi::*serve)(http::Request&&, http::Responder&&));
   void add_public_routes(http::Routes& routes);
@@ -51,7 +50,6 @@ class SalesApi {
   Task<http::Response> decide(Purchase& purchase);
   Expected<std::shared_ptr<Offer>, http::Response> offer_of(const http::Request& request) const;
   Expected<BuyerId, http::Response> buyer_of(const http::Request& request) const;
-  void in_background(const BuyerId& buyer, http::Responder&& respond, Work work);
 
   Shop& shop_;
   const Buyers& buyers_;

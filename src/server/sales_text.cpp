@@ -43,7 +43,9 @@ const std::string sale_schema = R"({"type":"object","required":["name","state"],
 "sold out","full","closed","recovering","archived"]},"stock":{"type":"integer"},
 "sold":{"type":"integer"},"left":{"type":"integer"},"orders":{"type":"integer"},
 "opens_at":{"type":"string","format":"date-time"},
-"closes_at":{"type":"string","format":"date-time"}}})";
+"closes_at":{"type":"string","format":"date-time"},
+"price":{"type":"integer","description":"of a unit, in the smallest unit of the currency"},
+"currency":{"type":"string"}}})";
 
 const std::string sale_list_schema = fmt::format(
     R"({{"type":"object","properties":{{"sales":{{"type":"array","items":{}}}}}}})", sale_schema);
@@ -53,7 +55,10 @@ const std::string order_schema =
 "id":{"type":"string","description":"64 bits, in decimal"},"number":{"type":"string"},
 "sale":{"type":"string"},"units":{"type":"integer"},"state":{"type":"string"},
 "issued_at":{"type":"string","format":"date-time"},
-"recorded":{"type":"boolean","description":"the database has it"}}})";
+"recorded":{"type":"boolean","description":"the database has it"},
+"returned":{"type":"integer","description":"units that were cancelled while the others stand"},
+"due":{"type":"integer","description":"in the smallest unit of the currency"},
+"pay_by":{"type":"string","format":"date-time"}}})";
 
 const std::string buy_schema =
     R"({"type":"object","additionalProperties":false,"properties":{
@@ -72,6 +77,10 @@ Json json_of(const SaleDefinition& sale, const SaleStatus& status) {
                             {"orders", status.orders}});
   if (sale.opens_at) json.add("opens_at", to_text(*sale.opens_at));
   if (sale.closes_at) json.add("closes_at", to_text(*sale.closes_at));
+  if (sale.payment) {
+    json.add("price", sale.payment->price);
+    json.add("currency", sale.payment->currency);
+  }
   return json;
 }
 
@@ -84,8 +93,9 @@ Json json_of(std::string_view sale, const SaleOrder& order) {
                        {"issued_at", to_text(order.issued_at)}});
 }
 
-std::string tag_of(const SaleOrder& order) {
-  return http::entity_tag(fmt::format("{}-{}", order.units, to_string(order.state)));
+std::string tag_of(const ShownOrder& shown) {
+  return http::entity_tag(fmt::format("{}-{}-{}", shown.order.units, to_string(shown.order.state),
+                                      shown.money ? shown.money->version : 0));
 }
 
 std::string path_of(std::string_view sale, const SaleOrder& order) {
@@ -114,15 +124,20 @@ http::Response answer_of(const SaleDefinition& sale, const Admission& admission,
 }
 
 http::Response answer_of(const http::Request& request, std::string_view sale,
-                         const SaleOrder& order, bool is_recorded) {
-  const auto tag = tag_of(order);
+                         const ShownOrder& shown) {
+  const auto tag = tag_of(shown);
   if (http::is_not_modified(request, tag)) {
     http::Response response{.status = 304};
     response.add("ETag", tag);
     return response;
   }
-  auto json = json_of(sale, order);
-  json.add("recorded", is_recorded);
+  auto json = json_of(sale, shown.order);
+  json.add("recorded", shown.is_recorded);
+  if (const auto& money = shown.money) {
+    json.add("returned", money->returned);
+    json.add("due", money->due);
+    if (money->pay_by) json.add("pay_by", to_text(*money->pay_by));
+  }
   auto response = http::json(200, json);
   response.add("ETag", tag);
   return response;

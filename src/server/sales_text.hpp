@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "http/response.hpp"
+#include "sluice/order_payments.hpp"
 #include "sluice/sale.hpp"
 
 namespace sluice::server {
@@ -17,15 +18,20 @@ extern const std::string cancel_schema;
 
 Json json_of(const SaleDefinition& sale, const SaleStatus& status);
 Json json_of(std::string_view sale, const SaleOrder& order);
+/// An order as its buyer sees it.
+struct ShownOrder {
+  SaleOrder order;
+  bool is_recorded = false;  ///< the database has it; otherwise it is on its way there
+  std::optional<PayableOrder> money = {};  ///< of a sale with a price
+};
 /// Of the state in which an order stands.
-std::string tag_of(const SaleOrder& order);
+std::string tag_of(const ShownOrder& shown);
 /// "/v1/sales/maotai/orders/123"
 std::string path_of(std::string_view sale, const SaleOrder& order);
 
 /// `left`: of not_enough alone.
 http::Response answer_of(const SaleDefinition& sale, const Admission& admission, std::int64_t left);
-/// `is_recorded`: the database has it; otherwise it is on its way there.
 http::Response answer_of(const http::Request& request, std::string_view sale,
-                         const SaleOrder& order, bool is_recorded);
+                         const ShownOrder& shown);
 
 }  // namespace sluice::server

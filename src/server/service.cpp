@@ -37,7 +37,8 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       queue_(store, shop_, buyers_,
              options.keys ? std::move(*options.keys) : keys_of_this_process(),
              std::move(options.rooms)),
-      sales_(shop_, buyers_, threads_, queue_) {
+      sales_(shop_, buyers_, threads_, queue_),
+      payments_(shop_, threads_, std::move(options.providers)) {
   options.http.api = api_of(buyers_);
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return not_ready_because(); };
@@ -56,6 +57,7 @@ http::Routes Service::public_routes() {
   http::Routes routes;
   sales_.add_routes(routes);
   queue_.add_routes(routes);
+  payments_.add_routes(routes);
   return routes;
 }
 

@@ -8,6 +8,7 @@
 #include "http/server.hpp"
 #include "server/blocking_threads.hpp"
 #include "server/buyers.hpp"
+#include "server/payments_api.hpp"
 #include "server/queue_api.hpp"
 #include "server/sales_api.hpp"
 #include "server/shop.hpp"
@@ -20,6 +21,7 @@ struct ServiceOptions {
   /// Of buyers' tokens, and of the tickets of waiting rooms. None: buyers are believed, and tickets
   /// are good for this process alone.
   std::optional<TokenKeys> keys;
+  PaymentProviders providers;                  ///< whose payments are taken
   std::vector<WaitingRoomDefinition> rooms;    ///< each has the name of its sale
   std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
   http::ServerOptions http;                    ///< for buyers
@@ -54,6 +56,7 @@ class Service {
   BlockingThreads threads_;
   QueueApi queue_;
   SalesApi sales_;
+  PaymentsApi payments_;
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Server> health_;
   std::jthread looker_;

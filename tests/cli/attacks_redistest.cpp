@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using test::PlainClient;
 using test::Ran;
 using test::read_file;
-using Words = std::vector<std::string>;
+using CommandWords = std::vector<std::string>;
 
 class Attacks : public test::Program {
  protected:
@@ -192,13 +192,15 @@ TEST_F(Attacks, N10_ANameThatIsNoTextBurnsNoNumber) {
 }
 
 TEST_F(Attacks, N11_NoPasswordIsShown) {
-  for (const Words& words :
-       {Words{"--store", "redis://user:pa/hush@h", "id"},
-        Words{"--store", "redis://u:63/hush@h", "id"}, Words{"doctor", "redis://u:hush/x@h"},
-        Words{"doctor", "redis://u:hush@127.0.0.1:1"}, Words{"doctor", "u:hush@h"},
-        Words{"redis://u:hush@h", "id"},
-        Words{"lock", "x", "--quorum", "redis://u:a/hush@h,redis://u:hush@h:x", "--", "true"},
-        Words{"id", "x", "redis://u:hush@h"}}) {
+  for (const CommandWords& words :
+       {CommandWords{"--store", "redis://user:pa/hush@h", "id"},
+        CommandWords{"--store", "redis://u:63/hush@h", "id"},
+        CommandWords{"doctor", "redis://u:hush/x@h"},
+        CommandWords{"doctor", "redis://u:hush@127.0.0.1:1"}, CommandWords{"doctor", "u:hush@h"},
+        CommandWords{"redis://u:hush@h", "id"},
+        CommandWords{"lock", "x", "--quorum", "redis://u:a/hush@h,redis://u:hush@h:x", "--",
+                     "true"},
+        CommandWords{"id", "x", "redis://u:hush@h"}}) {
     const Ran ran = run(words);
     EXPECT_NE(ran.status, 0);
     EXPECT_FALSE(ran.says("hush")) << ran.output;

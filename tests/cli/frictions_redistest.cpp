@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using test::PlainClient;
 using test::Ran;
 using test::read_file;
-using Words = std::vector<std::string>;
+using CommandWords = std::vector<std::string>;
 
 class Frictions : public test::Program {
  protected:
@@ -86,10 +86,11 @@ TEST_F(Frictions, U05_ANameThatIsSomethingElseIsRefusedInOneLine) {
   PlainClient side{server_.port()};
   side.command({"SET", "text", "x"});
   side.command({"HSET", "user:42", "name", "Ann"});
-  for (const Words& verb : {Words{"lock"}, Words{"lock", "--fair"}, Words{"lock", "--shared"},
-                            Words{"semaphore", "--permits", "2"}, Words{"semaphore"}})
+  for (const CommandWords& verb :
+       {CommandWords{"lock"}, CommandWords{"lock", "--fair"}, CommandWords{"lock", "--shared"},
+        CommandWords{"semaphore", "--permits", "2"}, CommandWords{"semaphore"}})
     for (const auto* const name : {"text", "user:42"}) {
-      Words words = verb;
+      CommandWords words = verb;
       words.insert(words.end(), {name, "--", "true"});
       const Ran ran = run_on_redis(words);
       EXPECT_EQ(ran.status, 65) << ran.output;
@@ -101,10 +102,10 @@ TEST_F(Frictions, U05_ANameThatIsSomethingElseIsRefusedInOneLine) {
 
 TEST_F(Frictions, U06_WaitCoversConnecting) {
   server_.kill();
-  for (const Words& words :
-       {Words{"lock", "deploy", "--wait", "20s", "--", "echo", "in"},
-        Words{"semaphore", "desks", "--permits", "1", "-w", "20s", "--", "echo", "in"},
-        Words{"latch", "import", "--wait", "20s", "--", "echo", "in"}}) {
+  for (const CommandWords& words :
+       {CommandWords{"lock", "deploy", "--wait", "20s", "--", "echo", "in"},
+        CommandWords{"semaphore", "desks", "--permits", "1", "-w", "20s", "--", "echo", "in"},
+        CommandWords{"latch", "import", "--wait", "20s", "--", "echo", "in"}}) {
     auto waiter = start_on_redis(words, words[0]);
     while (read_file(folder_ / words[0]).find("trying again") == std::string::npos)
       ASSERT_EQ(waiter.wait_for(10ms), std::nullopt) << read_file(folder_ / words[0]);
@@ -117,7 +118,7 @@ TEST_F(Frictions, U06_WaitCoversConnecting) {
 }
 
 TEST_F(Frictions, U06_AWaitForAStoreThatNeverComesEnds) {
-  const Words line{"--store", dead_url(), "lock", "deploy", "--wait", "300ms", "--", "true"};
+  const CommandWords line{"--store", dead_url(), "lock", "deploy", "--wait", "300ms", "--", "true"};
   Ran ran = run(line);
   // On a slow machine the wait may be over before the first attempt has failed.
   for (int left = 5; left > 0 && !ran.says("trying again"); --left) ran = run(line);
@@ -131,10 +132,12 @@ TEST_F(Frictions, U06_AWaitForAStoreThatNeverComesEnds) {
 
 TEST_F(Frictions, U06_WaitBoundsConnectingToAHostThatIsSilent) {
   const test::SilentPort silent;
-  for (const Words& words :
-       {Words{"lock", "deploy"}, Words{"semaphore", "desks", "--permits", "1"}, Words{"latch", "x"},
-        Words{"lock", "x", "--quorum", silent.url() + ',' + silent.url() + ',' + silent.url()}}) {
-    Words line = words;
+  for (const CommandWords& words :
+       {CommandWords{"lock", "deploy"}, CommandWords{"semaphore", "desks", "--permits", "1"},
+        CommandWords{"latch", "x"},
+        CommandWords{"lock", "x", "--quorum",
+                     silent.url() + ',' + silent.url() + ',' + silent.url()}}) {
+    CommandWords line = words;
     line.insert(line.end(), {"--wait", "600ms", "--", "true"});
     line.insert(line.begin(), {"--store", silent.url() + "?connect_timeout=1d"});
     const Ran ran = run(line);
@@ -148,7 +151,7 @@ TEST_F(Frictions, U06_ASilentNodeDoesNotKeepAMajorityOut) {
   const test::RedisServer second;
   const std::string urls =
       silent.url() + "?connect_timeout=1d," + server_.url() + ',' + second.url();
-  const Words line{"lock", "deploy", "--wait", "4s", "--quorum", urls, "--", "echo", "in"};
+  const CommandWords line{"lock", "deploy", "--wait", "4s", "--quorum", urls, "--", "echo", "in"};
   Ran ran = run(line);
   // The others have half a second to answer, which is little for a slow machine.
   for (int left = 5; left > 0 && ran.status != 0; --left) ran = run(line);
@@ -157,8 +160,8 @@ TEST_F(Frictions, U06_ASilentNodeDoesNotKeepAMajorityOut) {
 }
 
 TEST_F(Frictions, U06_WaitCoversAFolderInUse) {
-  const Words on_folder{"--store", "embedded:" + (folder_ / "data").string()};
-  const auto lock = [&](Words words) {
+  const CommandWords on_folder{"--store", "embedded:" + (folder_ / "data").string()};
+  const auto lock = [&](CommandWords words) {
     words.insert(words.begin(), on_folder.begin(), on_folder.end());
     return words;
   };
@@ -190,7 +193,8 @@ TEST_F(Frictions, U07_TheShortOptionsAreThoseOfFlock) {
 }
 
 TEST_F(Frictions, U07_AnOptionOfTheCommandIsRefusedWithAHint) {
-  for (const Words& words : {Words{"lock", "j", "ls", "-l"}, Words{"lock", "-l", "j", "ls"}}) {
+  for (const CommandWords& words :
+       {CommandWords{"lock", "j", "ls", "-l"}, CommandWords{"lock", "-l", "j", "ls"}}) {
     const Ran ran = run_on_redis(words);
     EXPECT_EQ(ran.status, 64) << ran.output;
     EXPECT_TRUE(ran.says("write -- before")) << ran.output;
@@ -261,8 +265,8 @@ TEST_F(Frictions, U13_EachPurchaseIsANewWishUnlessARequestIsGiven) {
       run_on_redis({"sale", "create", "wine", "--stock", "100", "--type", "WI", "--limit", "0"})
           .status,
       0);
-  const auto buy = [&](const char* units, Words more = {}) {
-    Words words{"--json", "sale", "buy", "wine", "--buyer", "ann", "--units", units};
+  const auto buy = [&](const char* units, CommandWords more = {}) {
+    CommandWords words{"--json", "sale", "buy", "wine", "--buyer", "ann", "--units", units};
     words.insert(words.end(), more.begin(), more.end());
     return run_on_redis(words);
   };
@@ -310,12 +314,13 @@ TEST_F(Frictions, U15_HelpIsShortAndShellsAreServed) {
 }
 
 /// `check` runs in a shell that may be missing on this machine; $1: the folder of the scripts.
-void completes_in(const std::string& shell, const Words& options, const std::string& check) {
+void completes_in(const std::string& shell, const CommandWords& options, const std::string& check) {
   if (test::Process{{"sh", "-c", "command -v " + shell + " >/dev/null"}}.wait() != 0)
     GTEST_SKIP() << shell << " is not installed";
   const test::TempDir folder;
   test::Process{{test::built_path("sluice"), "__pages", folder.path()}}.wait();
-  Words words{"env", fmt::format("PATH={}:{}", test::built_path(), std::getenv("PATH")), shell};
+  CommandWords words{"env", fmt::format("PATH={}:{}", test::built_path(), std::getenv("PATH")),
+                     shell};
   words.insert(words.end(), options.begin(), options.end());
   words.insert(words.end(), {"-c", fmt::format(fmt::runtime(check), folder.path().string())});
   EXPECT_EQ(test::Process{words}.wait(), 0);
@@ -413,8 +418,9 @@ TEST_F(Frictions, U19_ABadUrlIsNamedByWhereItStands) {
 }
 
 TEST_F(Frictions, U22_AStoreInMemoryIsWarnedOf) {
-  for (const Words& words : {Words{"lock", "deploy", "--", "true"}, Words{"number", "MT"}}) {
-    Words line = words;
+  for (const CommandWords& words :
+       {CommandWords{"lock", "deploy", "--", "true"}, CommandWords{"number", "MT"}}) {
+    CommandWords line = words;
     line.insert(line.begin(), {"--store", "embedded:"});
     const Ran ran = run(line);
     EXPECT_EQ(ran.status, 0) << ran.output;
@@ -430,8 +436,9 @@ TEST_F(Frictions, U27_ACommandThatCannotRunIsQuoted) {
 }
 
 TEST_F(Frictions, U28_LocksCanBeReleasedAndWatched) {
-  for (const Words& kind : {Words{"lock"}, Words{"lock", "--fair"}, Words{"lock", "--exclusive"}}) {
-    Words words = kind;
+  for (const CommandWords& kind : {CommandWords{"lock"}, CommandWords{"lock", "--fair"},
+                                   CommandWords{"lock", "--exclusive"}}) {
+    CommandWords words = kind;
     words.insert(words.end(), {"deploy", "--lease", "3s", "--", "sleep", "60"});
     auto holder = start_on_redis(words, "holder");
     wait_for_key("deploy");

@@ -203,6 +203,8 @@ TEST_F(ServeProgram, AUsersMistakeIsAnsweredInOneLine) {
                                       {{"--listen", "0.0.0.0:0"}, 64, "--believe-buyers"},
                                       {{"--sale", "tea"}, 64, "maotai=100"},
                                       {{"--sale", "tea=10", "--room", "tea"}, 64, "maotai=50/200"},
+                                      {{"--payments", "acme"}, 64, "NAME=FILE"},
+                                      {{"--payments", "acme=" + keys.string()}, 64, keys.string()},
                                       {{"--room", "tea=5"}, 64, "no sale 'tea'"},
                                       {{"--keys", keys.string()}, 64, keys.string()},
                                       {{"--keys", folder_.str()}, 64, folder_.str()},

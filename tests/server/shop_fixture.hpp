@@ -46,6 +46,12 @@ class ShopTest : public testing::Test {
   std::unique_ptr<Service> service_;
 };
 
+/// At a price: 5 CNY a unit, to be paid within an hour.
+inline SaleDefinition paid_tea(std::int64_t stock,
+                               PaymentTerms terms = {.price = 500, .currency = "CNY"}) {
+  return {.name = "tea", .stock = stock, .number_type = "TEA", .payment = terms};
+}
+
 inline SaleDefinition tea(std::int64_t stock, std::int64_t limit = 1) {
   return {.name = "tea", .stock = stock, .limit = limit, .number_type = "TEA"};
 }

@@ -15,7 +15,7 @@
 namespace sluice::test {
 namespace {
 
-sockaddr_in loopback(std::uint16_t port) {
+sockaddr_in at_loopback(std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -49,7 +49,7 @@ bool write_all(int socket, std::string_view bytes) {
 
 CuttingProxy::CuttingProxy(std::uint16_t server)
     : server_(server), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  auto address = loopback(0);
+  auto address = at_loopback(0);
   socklen_t size = sizeof address;
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   if (::bind(listener_.number(), any, size) != 0 || ::listen(listener_.number(), 64) != 0 ||
@@ -91,7 +91,7 @@ void CuttingProxy::run(std::stop_token stop) {
 void CuttingProxy::accept_one() {
   Line line{.client = Descriptor{::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC)},
             .server = Descriptor{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)}};
-  const auto address = loopback(server_);
+  const auto address = at_loopback(server_);
   if (::connect(line.server.number(), reinterpret_cast<const sockaddr*>(&address),
                 sizeof address) != 0)
     return;

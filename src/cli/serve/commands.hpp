@@ -15,8 +15,9 @@ struct ServeArgs {
   std::string data = "sluice-data";  ///< what is not given lies there
   std::string orders;                ///< empty: SQLite in `data`
   std::string sales_file;
-  std::vector<std::string> sales;  ///< "maotai=100"
-  std::vector<std::string> rooms;  ///< "maotai=50/200"
+  std::vector<std::string> sales;     ///< "maotai=100"
+  std::vector<std::string> payments;  ///< "acme=FILE"
+  std::vector<std::string> rooms;     ///< "maotai=50/200"
   std::string listen = "127.0.0.1:8080";
   std::string health = "127.0.0.1:8081";
   std::string keys_file;

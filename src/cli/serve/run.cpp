@@ -7,6 +7,7 @@
 
 #include "base/integer.hpp"
 #include "base/json.hpp"
+#include "base/secret_file.hpp"
 #include "base/thread.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
@@ -89,6 +90,25 @@ WaitingRoomDefinition room_of(const std::string& word) {
   return {.name = word.substr(0, equals), .rate = *rate, .inside = *inside};
 }
 
+/// "acme=secrets": a provider whose webhooks are signed with the secrets of that file.
+std::shared_ptr<const PaymentProvider> provider_of(const std::string& word) {
+  constexpr std::string_view the_file = "the file of secrets";
+  const auto equals = word.find('=');
+  if (equals == word.npos)
+    throw Error{Errc::bad_argument,
+                fmt::format("--payments '{}': write NAME=FILE; the file has the secret that the "
+                            "provider gave you, whsec_...",
+                            word)};
+  const auto path = word.substr(equals + 1);
+  std::vector<std::string> secrets;
+  for (auto& line : read_secret_file(the_file, path)) secrets.push_back(std::move(line.text));
+  try {
+    return std::make_shared<HmacPayments>(word.substr(0, equals), WebhookKeys{secrets});
+  } catch (const Error& wrong) {
+    refuse_secret_file(the_file, path, wrong.message());
+  }
+}
+
 bool is_of_this_machine(const net::Endpoint& listen) {
   return listen.is_unix() || listen.host == "localhost" || listen.host == "::1" ||
          (net::is_numeric(listen.host) && listen.host.starts_with("127."));
@@ -113,6 +133,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places) {
     throw Error{Errc::bad_argument, "--certificate and --key go together: give both, or neither"};
   if (!args.tls.certificate.empty()) options.http.tls = net::TlsContext::for_server(args.tls);
   for (const auto& word : args.rooms) options.rooms.push_back(room_of(word));
+  for (const auto& word : args.payments) options.providers.push_back(provider_of(word));
   options.health = endpoint_of(args.health);
   return options;
 }
@@ -208,6 +229,10 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--sale", "NAME=UNITS", "Define this sale, or join it; may be repeated", into(args.sales)},
       {"--sales", "FILE", "The same of a JSON file, as 'sluice sale create --file' takes it",
        into(args.sales_file)},
+      {"--payments", "NAME=FILE",
+       "Take the payments of this provider at /v1/payments/NAME; the file has the secrets of its "
+       "webhooks, whsec_..., the newest first; may be repeated",
+       into(args.payments)},
       {"--room", "SALE=RATE/INSIDE",
        "A waiting room before this sale: so many are let in a second, and are inside at a time; "
        "may "

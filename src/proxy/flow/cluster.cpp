@@ -14,7 +14,7 @@
 namespace sluice::proxy::flow {
 namespace {
 
-std::vector<topology::Endpoint> seeds(const PoolSettings& settings) {
+std::vector<topology::Endpoint> cluster_seeds(const PoolSettings& settings) {
   std::vector<topology::Endpoint> all;
   for (const auto& text : settings.cluster) {
     const auto endpoint = config::parse_address(text);
@@ -28,7 +28,7 @@ std::vector<topology::Endpoint> seeds(const PoolSettings& settings) {
 Cluster::Cluster(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls)
     : settings_(std::move(settings)),
       lines_(settings_, std::move(tls)),
-      refresher_(seeds(*settings_), {.tls = settings_->server_tls.on}) {
+      refresher_(cluster_seeds(*settings_), {.tls = settings_->server_tls.on}) {
   thread_ = start_thread([this] { run(); });
 }
 

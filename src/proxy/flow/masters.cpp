@@ -19,7 +19,7 @@ net::Endpoint net_endpoint(const topology::Endpoint& endpoint) {
   return {.host = endpoint.host, .port = endpoint.port, .unix_path = {}};
 }
 
-std::vector<topology::Endpoint> seeds(const PoolSettings& settings) {
+std::vector<topology::Endpoint> sentinel_seeds(const PoolSettings& settings) {
   std::vector<topology::Endpoint> all;
   for (const auto& text : settings.sentinels) {
     const auto endpoint = config::parse_address(text);
@@ -37,8 +37,8 @@ Masters::Masters(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<c
               .heard = [this](std::string_view message) { heard(message); }}) {
   masters_.reserve(settings_->servers.size());
   for (const auto& server : settings_->servers) {
-    masters_.emplace_back(server.name,
-                          topology::SentinelWatch{seeds(*settings_), {.name = server.name}});
+    masters_.emplace_back(
+        server.name, topology::SentinelWatch{sentinel_seeds(*settings_), {.name = server.name}});
     if (settings_->read_from == ReadFrom::replica)
       masters_.back().replicas.emplace(lines_, settings_->replica_max_lag);
     places_[server.name];

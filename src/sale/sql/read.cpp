@@ -98,7 +98,7 @@ std::vector<BuyerTotals> SqlOrderStore::totals(const std::string& sale,
         fmt::format("SELECT buyer, COUNT(*), SUM(CASE WHEN {0} THEN 1 ELSE 0 END), "
                     "SUM(CASE WHEN {0} THEN {2} ELSE 0 END) "
                     "FROM sale_orders WHERE sale = :s AND buyer IN ({1}) GROUP BY buyer",
-                    stands, parameters, countable_rest));
+                    standing, parameters, countable_rest));
     select.define_and_bind();
     if (!select.execute(true)) return totals;
     for (std::size_t i = 0; i < buyer.size(); ++i)
@@ -118,7 +118,7 @@ std::int64_t SqlOrderStore::buyers_above(const std::string& sale, std::int64_t l
     at.sql << fmt::format(
         "SELECT COUNT(*) FROM (SELECT buyer FROM sale_orders WHERE sale = :s AND "
         "{} GROUP BY buyer HAVING COUNT(*) > :m) AS above",
-        stands),
+        standing),
         soci::use(id), soci::use(most), soci::into(buyers);
     return buyers;
   });

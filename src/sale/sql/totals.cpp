@@ -17,7 +17,7 @@ void count_orders(soci::session& sql, long long sale, DatabaseTotals& totals) {
       "SELECT COUNT(*), COALESCE(SUM(CASE WHEN {0} THEN {1} ELSE 0 END), 0), "
       "COALESCE(SUM(CASE WHEN {2} <> units OR {1} < 1 OR ({0} AND reason <> '') OR {3} "
       "THEN 1 ELSE 0 END), 0) FROM sale_orders WHERE sale = :s",
-      stands, countable_rest, countable_units,
+      standing, countable_rest, countable_units,
       is_paid_for ? "version < 0"
                   : "version <> (SELECT COUNT(*) FROM sale_returns AS back WHERE back.sale = "
                     "sale_orders.sale AND back.order_id = sale_orders.id)"),
@@ -45,7 +45,7 @@ void count_returns(soci::session& sql, long long sale, DatabaseTotals& totals) {
       "= 1 THEN -{0} ELSE {0} END) AS ends FROM sale_returns WHERE sale = :s GROUP BY order_id) AS "
       "back ON back.order_id = sale_orders.id WHERE sale = :t AND (COALESCE(back.parts, 0) <> "
       "returned OR COALESCE(back.ends, 0) <> CASE WHEN {1} THEN 0 ELSE {2} END)",
-      countable_units, stands, countable_rest),
+      countable_units, standing, countable_rest),
       soci::use(sale), soci::use(sale), soci::into(not_returned);
   totals.odd_returns = odd_returns;
   totals.odd += not_returned;

@@ -5,7 +5,7 @@
 
 namespace sluice::sale {
 
-inline constexpr std::string_view stands = "state IN ('awaiting', 'paid')";
+inline constexpr std::string_view standing = "state IN ('awaiting', 'paid')";
 // What somebody wrote there may be beyond any sum.
 inline constexpr std::string_view countable_units =
     "(CASE WHEN units BETWEEN 1 AND 1000000000000 THEN units ELSE 0 END)";

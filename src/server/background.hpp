@@ -1,0 +1,17 @@
+/// Answers that wait for a database.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "http/responder.hpp"
+#include "server/blocking_threads.hpp"
+
+namespace sluice::server {
+
+/// Answers with what `work` returns, done by a thread that may block, or with why it was not done.
+/// Of one subject one piece of work is done at a time, so that it holds up nobody else.
+void in_background(BlockingThreads& threads, const std::string& subject, http::Responder&& respond,
+                   std::function<http::Response(OrderStore&)> work);
+
+}  // namespace sluice::server

@@ -1,0 +1,83 @@
+#include "server/payments_api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "server/background.hpp"
+#include "server/problems.hpp"
+#include "sluice/order_payments.hpp"
+
+namespace sluice::server {
+namespace {
+
+/// Empty: a field is missing, or stands twice.
+std::optional<WebhookHead> head_of(const http::Request& request) {
+  const auto once = [&](std::string_view name) { return request.count(name) == 1; };
+  if (!once("webhook-id") || !once("webhook-timestamp") || !once("webhook-signature"))
+    return std::nullopt;
+  return WebhookHead{.id = std::string{*request.field("webhook-id")},
+                     .timestamp = std::string{*request.field("webhook-timestamp")},
+                     .signature = std::string{*request.field("webhook-signature")}};
+}
+
+/// One of a sale that nobody here knows is kept, too: its row may come with the sale.
+http::Response keep(Shop& shop, OrderStore& orders, const Payment& payment) {
+  if (const auto offer = shop.find(payment.sale))
+    offer->sale().pay(orders, payment);
+  else
+    orders.payments().keep(payment);
+  return {.status = 204};
+}
+
+}  // namespace
+
+const PaymentProvider* PaymentsApi::provider_named(std::string_view name) const {
+  const auto found = std::ranges::find_if(
+      providers_, [&](const auto& provider) { return provider->name() == name; });
+  return found == providers_.end() ? nullptr : found->get();
+}
+
+void PaymentsApi::take(http::Request&& request, http::Responder&& respond) {
+  const auto* const provider = provider_named(request.parameter("provider"));
+  if (!provider) return respond.send(http::problem(problems::no_provider));
+  const auto head = head_of(request);
+  if (!head)
+    return respond.send(http::problem(
+        problems::not_signed, "webhook-id, webhook-timestamp and webhook-signature, once each"));
+  const auto notice = provider->read(*head, request.body(), system_clock().wall());
+  if (notice.trust == PaymentNotice::Trust::not_signed)
+    return respond.send(http::problem(problems::not_signed, notice.why));
+  if (notice.trust == PaymentNotice::Trust::no_payment)
+    return respond.send(http::problem(problems::bad_body, notice.why));
+  if (!notice.payment) return respond.send({.status = 204});  // of something else
+  // Those of one order come one after another; those of others do not wait for them.
+  in_background(threads_, fmt::format("payment of {}", notice.payment->order), std::move(respond),
+                [this, payment = *notice.payment](OrderStore& orders) {
+                  return keep(shop_, orders, payment);
+                });
+}
+
+void PaymentsApi::add_routes(http::Routes& routes) {
+  if (providers_.empty()) return;
+  const auto signed_by = [](const char* name, const char* what) {
+    return http::Parameter{name, "header", what, true};
+  };
+  routes.add({.method = "POST",
+              .path = "/v1/payments/{provider}",
+              .operation = "take_payment",
+              .summary = "A provider tells of a payment, as often as it likes",
+              .parameters = {signed_by("webhook-id", "The same when it is told again"),
+                             signed_by("webhook-timestamp", "Seconds since 1970"),
+                             signed_by("webhook-signature", "As Standard Webhooks 1.0 has it")},
+              .request = R"({"type":"object"})",
+              .answers = {{204, "It is kept, and workers go on with it", {}}},
+              .problems = {&problems::no_provider, &problems::not_signed, &problems::bad_body,
+                           &problems::too_many_requests, &problems::database_failed,
+                           &problems::store_failed, &problems::effect_unknown, &problems::busy},
+              .handler = [this](http::Request&& request, http::Responder&& respond) {
+                take(std::move(request), std::move(respond));
+              }});
+}
+
+}  // namespace sluice::server
