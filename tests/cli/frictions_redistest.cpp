@@ -541,6 +541,7 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
       {"bench", "bench --each 1ms --threads 2"},
       {"doctor", "doctor"},
       {"explain", "explain K"},
+      {"serve", "serve help token"},
       {"help", "help lock"},
       {"completion", "completion bash"}};
   run_on_redis({"number", "M"});

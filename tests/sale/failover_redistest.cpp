@@ -183,6 +183,9 @@ void storm(std::chrono::milliseconds span) {
     const auto [place, is_new] = safe.emplace(buyer, id);
     EXPECT_EQ(place->second, id) << buyer << " had another order before";
   };
+  // A sale that is lost before any replica has heard of it is created once more, and sells twice:
+  // that is said in sale.hpp, and not what is tested here.
+  servers.wait_for_copy_of("{crash}:sale");
   const auto deadline = std::chrono::steady_clock::now() + span;
   int failovers = 0;
   int kills = 0;
