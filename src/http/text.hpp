@@ -41,6 +41,4 @@ std::optional<std::string> unescape(std::string_view text, bool is_query);
 /// The other way: all but letters, digits and "-._~".
 std::string escape(std::string_view text);
 
-bool is_utf8(std::string_view text) noexcept;
-
 }  // namespace sluice::http

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/text.hpp"
 #include "http/networks.hpp"
 #include "http/openapi.hpp"
 #include "http/reader.hpp"

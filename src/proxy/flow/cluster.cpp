@@ -7,28 +7,17 @@
 
 #include "base/thread.hpp"
 #include "net/endpoint.hpp"
-#include "proxy/config/read.hpp"
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/seeds.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::proxy::flow {
-namespace {
-
-std::vector<topology::Endpoint> cluster_seeds(const PoolSettings& settings) {
-  std::vector<topology::Endpoint> all;
-  for (const auto& text : settings.cluster) {
-    const auto endpoint = config::parse_address(text);
-    all.push_back({endpoint.host, endpoint.port});
-  }
-  return all;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Cluster::Cluster(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls)
     : settings_(std::move(settings)),
       lines_(settings_, std::move(tls)),
-      refresher_(cluster_seeds(*settings_), {.tls = settings_->server_tls.on}) {
+      refresher_(seeds_of(settings_->cluster), {.tls = settings_->server_tls.on}) {
   thread_ = start_thread([this] { run(); });
 }
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/thread.hpp"
-#include "proxy/config/read.hpp"
 #include "proxy/flow/pool.hpp"
+#include "proxy/flow/seeds.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::proxy::flow {
@@ -19,15 +19,6 @@ net::Endpoint net_endpoint(const topology::Endpoint& endpoint) {
   return {.host = endpoint.host, .port = endpoint.port, .unix_path = {}};
 }
 
-std::vector<topology::Endpoint> sentinel_seeds(const PoolSettings& settings) {
-  std::vector<topology::Endpoint> all;
-  for (const auto& text : settings.sentinels) {
-    const auto endpoint = config::parse_address(text);
-    all.push_back({endpoint.host, endpoint.port});
-  }
-  return all;
-}
-
 }  // namespace
 
 Masters::Masters(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls)
@@ -37,8 +28,8 @@ Masters::Masters(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<c
               .heard = [this](std::string_view message) { heard(message); }}) {
   masters_.reserve(settings_->servers.size());
   for (const auto& server : settings_->servers) {
-    masters_.emplace_back(
-        server.name, topology::SentinelWatch{sentinel_seeds(*settings_), {.name = server.name}});
+    masters_.emplace_back(server.name, topology::SentinelWatch{seeds_of(settings_->sentinels),
+                                                               {.name = server.name}});
     if (settings_->read_from == ReadFrom::replica)
       masters_.back().replicas.emplace(lines_, settings_->replica_max_lag);
     places_[server.name];
