@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "http/text.hpp"
+#include "server/bearer.hpp"
 #include "server/problems.hpp"
 
 namespace sluice::server {
@@ -11,9 +11,7 @@ namespace {
 constexpr std::size_t longest_id = 128;
 
 Unexpected<http::Response> refuse_buyer(const http::ProblemType& type, std::string_view detail) {
-  auto response = http::problem(type, detail);
-  if (type.status == 401) response.add("WWW-Authenticate", "Bearer");
-  return Unexpected{std::move(response)};
+  return Unexpected{refuse_credentials(type, detail)};
 }
 
 /// The WallTime of this process: tokens are good for minutes at least, and the issuer's clock is
@@ -38,17 +36,11 @@ Expected<BuyerId, http::Response> Buyers::who_asks(const http::Request& request,
 
 Expected<BuyerId, http::Response> Buyers::by_token(const http::Request& request,
                                                    std::string_view sale) const {
-  if (request.count("Authorization") > 1)
-    return refuse_buyer(problems::unknown_buyer, "Authorization stands there more than once");
-  const auto field = request.field("Authorization");
-  constexpr std::string_view scheme = "Bearer ";
-  if (!field || field->size() <= scheme.size() ||
-      !http::same_word(field->substr(0, scheme.size()), scheme))
-    return refuse_buyer(problems::unknown_buyer, "a token is needed: Authorization: Bearer TOKEN");
-  const auto token = http::trimmed(field->substr(scheme.size()));
-  auto claims = keys_->check(token, audience_of(sale), now());
+  const auto token = bearer_of(request, problems::unknown_buyer);
+  if (!token) return Unexpected{token.error()};
+  auto claims = keys_->check(*token, audience_of(sale), now());
   if (!claims && claims.error() == TokenRefusal::other_audience)
-    claims = keys_->check(token, audience_of("*"), now());
+    claims = keys_->check(*token, audience_of("*"), now());
   if (claims) return BuyerId{std::move(claims->subject)};
   if (claims.error() == TokenRefusal::other_audience)
     return refuse_buyer(problems::not_yours, "the token is not for this sale");

@@ -21,7 +21,10 @@ http::ApiDocument api_of(const Buyers& buyers) {
   const char* const scheme = buyers.has_keys()
                                  ? R"({"type":"http","scheme":"bearer"})"
                                  : R"({"type":"apiKey","in":"header","name":"Sluice-Buyer"})";
-  return {.title = "Sluice: sales", .credentials = {{std::string{Buyers::credentials}, scheme}}};
+  return {.title = "Sluice: sales",
+          .credentials = {
+              {std::string{Buyers::credentials}, scheme},
+              {std::string{ShopKeys::credentials}, R"({"type":"http","scheme":"bearer"})"}}};
 }
 
 TokenKeys keys_of_this_process() {
@@ -33,6 +36,7 @@ TokenKeys keys_of_this_process() {
 Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefinition> sales)
     : shop_(store, options.shop, sales),
       buyers_(options.keys),
+      shop_keys_(std::move(options.shop_keys)),
       threads_(options.shop.orders, options.blocking),
       queue_(store, shop_, buyers_,
              options.keys ? std::move(*options.keys) : keys_of_this_process(),

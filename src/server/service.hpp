@@ -12,6 +12,7 @@
 #include "server/queue_api.hpp"
 #include "server/sales_api.hpp"
 #include "server/shop.hpp"
+#include "server/shop_keys.hpp"
 
 namespace sluice::server {
 
@@ -21,6 +22,7 @@ struct ServiceOptions {
   /// Of buyers' tokens, and of the tickets of waiting rooms. None: buyers are believed, and tickets
   /// are good for this process alone.
   std::optional<TokenKeys> keys;
+  ShopKeys shop_keys;                          ///< of operators and of the shop's own programs
   PaymentProviders providers;                  ///< whose payments are taken
   std::vector<WaitingRoomDefinition> rooms;    ///< each has the name of its sale
   std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
@@ -53,6 +55,7 @@ class Service {
 
   Shop shop_;
   const Buyers buyers_;
+  const ShopKeys shop_keys_;
   BlockingThreads threads_;
   QueueApi queue_;
   SalesApi sales_;

@@ -219,6 +219,8 @@ TEST_F(Sales, V53_EachRouteAndEachProblemIsInTheInterface) {
     EXPECT_NE(text.find(fmt::format("\"operationId\":\"{}\"", operation)), text.npos) << operation;
   for (const auto* const problem : all_problems) {
     if (problem == &problems::bad_parameter) continue;  // of what the library refuses
+    if (problem == &problems::unknown_key || problem == &problems::not_allowed)
+      continue;  // no route
     EXPECT_NE(text.find(http::type_of(*problem)), text.npos) << problem->name;
   }
 }

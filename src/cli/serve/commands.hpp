@@ -21,6 +21,7 @@ struct ServeArgs {
   std::string listen = "127.0.0.1:8080";
   std::string health = "127.0.0.1:8081";
   std::string keys_file;
+  std::string shop_keys_file;
   bool believes_buyers = false;
   net::TlsFiles tls;
   std::vector<std::string> trusted;
@@ -35,6 +36,8 @@ std::vector<Option> serve_options(ServeArgs& args);
 int serve(const ServeArgs& args);
 /// Prints a token for a buyer.
 Command token_command(const bool& json);
+/// Makes a key of the shop.
+Command key_command(const bool& json);
 
 /// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.
 net::Endpoint endpoint_of(const std::string& word);

@@ -120,6 +120,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places) {
   if (places.store.starts_with("embedded:"))  // no other process has what a dead one took
     options.shop.worker.claim_after = 3s;
   if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
+  if (!args.shop_keys_file.empty()) options.shop_keys = server::ShopKeys::load(args.shop_keys_file);
   options.http.listen = endpoint_of(args.listen);
   if (!options.keys && !args.believes_buyers && !is_of_this_machine(options.http.listen))
     throw Error{
@@ -244,6 +245,9 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "Keys of buyers' tokens, a line each: ID BASE64; without it the field Sluice-Buyer is "
        "believed",
        into(args.keys_file)},
+      {"--shop-keys", "FILE",
+       "Keys of your operators and programs, a line each, as 'sluice serve key' makes them",
+       into(args.shop_keys_file)},
       {"--believe-buyers", "",
        "Believe that field on an address that others reach, too: it is your shop alone that does",
        into(args.believes_buyers)},

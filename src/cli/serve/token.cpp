@@ -8,9 +8,27 @@
 #include "cli/command_line/streams.hpp"
 #include "cli/serve/commands.hpp"
 #include "server/buyers.hpp"
+#include "server/shop_keys.hpp"
 
 namespace sluice::cli {
 namespace {
+
+struct KeyArgs {
+  std::string id;
+  std::string scopes;
+};
+
+int print_key(const KeyArgs& args, bool json) {
+  const auto made = server::make_shop_key(args.id, server::scopes_of(args.scopes));
+  if (json) {
+    put("{}\n", Json::object({{"ok", true}, {"key", made.key}, {"line", made.line}}).text());
+    return exit_ok;
+  }
+  put("The key; it is shown once, keep it where nobody else reads it:\n  {}\n"
+      "The line for the file of --shop-keys:\n  {}\n",
+      made.key, made.line);
+  return exit_ok;
+}
 
 struct TokenArgs {
   std::string keys_file;
@@ -45,6 +63,18 @@ Command token_command(const bool& json) {
                   {"--sale", "NAME", "The sale it is good for; *: all", into(args->sale)},
                   {"--for", "TIME", "How long it is good", into(args->lifetime)}},
       .action = [args, &json] { return print_token(*args, json); }};
+}
+
+Command key_command(const bool& json) {
+  const auto args = std::make_shared<KeyArgs>();
+  return {.name = "key",
+          .summary = "Make a key for an operator, or for a program of the shop",
+          .options = {{"--id", "NAME", "Its name in journals", into(args->id), true},
+                      {"--scopes", "SCOPE,...",
+                       "What it is good for: orders (to read, cancel and refund any), operate (the "
+                       "console), tools (locks, numbers, ids, Bloom filters)",
+                       into(args->scopes), true}},
+          .action = [args, &json] { return print_key(*args, json); }};
 }
 
 }  // namespace sluice::cli
