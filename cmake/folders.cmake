@@ -28,19 +28,21 @@ function(sluice_folder name)
 endfunction()
 
 # sluice_test(NAME SOURCES ... LIBS ... [THREADS_IN file ...|none] [NEEDS program ...] [TOGETHER label=filter ...]
-#             [SERIAL] [TIMEOUT s] [COST s])
+#             [PLAIN filter ...] [ONE_THREAD filter ...] [SERIAL] [TIMEOUT s] [COST s])
 #   One GoogleTest program; every case becomes a CTest test of its own, "<tree>/<program>:<suite>.<case>".
 #   TOGETHER: cases that match the filter run in one process, as the test "<tree>/<program>:<label>": for those that share what
 #   takes long to start. A failed one is named by GoogleTest's own summary.
 #   THREADS_IN: those of the sources whose cases have more than one thread at a time. ThreadSanitizer's tree is built of these
 #   alone: in the others it would find nothing. `none`: it leaves the program out.
+#   PLAIN: cases that the plain tree alone runs. What they show, a sanitizer does not change: a chance, a cost, what another
+#   program does, how long servers take. ONE_THREAD: the same of ThreadSanitizer's tree.
 #   NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. COST: what its longest case takes: the long ones
 #   begin first, so that no core is idle at the end. The target `tests` builds every program.
 function(sluice_test name)
   if(NOT SLUICE_TESTS)  # the benchmarks take tests/support alone
     return()
   endif()
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;COST" "SOURCES;THREADS_IN;LIBS;NEEDS;TOGETHER" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;COST" "SOURCES;THREADS_IN;LIBS;NEEDS;TOGETHER;PLAIN;ONE_THREAD" ${ARGN})
   if(DEFINED ARG_THREADS_IN AND SLUICE_SANITIZE STREQUAL thread)
     if(ARG_THREADS_IN STREQUAL none)
       return()
@@ -66,17 +68,23 @@ function(sluice_test name)
   if(ARG_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
   endif()
-  set(grouped)
+  set(apart)  # from those that are tests of their own
   foreach(group IN LISTS ARG_TOGETHER)
     string(REGEX MATCH "^([^=]+)=(.+)$" group ${group})
     set(test ${SLUICE_TREE}${name}:${CMAKE_MATCH_1})
     add_test(NAME ${test} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${CMAKE_MATCH_2}")
     set_tests_properties(${test} PROPERTIES ${properties})
-    list(APPEND grouped ${CMAKE_MATCH_2})
+    list(APPEND apart ${CMAKE_MATCH_2})
   endforeach()
-  list(JOIN grouped : grouped)
+  if(SLUICE_SANITIZE)
+    list(APPEND apart ${ARG_PLAIN})
+  endif()
+  if(SLUICE_SANITIZE STREQUAL thread)
+    list(APPEND apart ${ARG_ONE_THREAD})
+  endif()
+  list(JOIN apart : apart)
   gtest_discover_tests(${name} TEST_PREFIX ${SLUICE_TREE}${name}: DISCOVERY_MODE PRE_TEST
-                       DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES TEST_FILTER "*-${grouped}" PROPERTIES ${properties})
+                       DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES TEST_FILTER "*-${apart}" PROPERTIES ${properties})
 endfunction()
 
 # sluice_fuzz(NAME SOURCES ... LIBS ... CORPUS folder [DICTIONARY file] [OPTIONS of libFuzzer ...])

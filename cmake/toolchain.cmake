@@ -34,12 +34,12 @@ target_compile_options(sluice_flags INTERFACE
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
                     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 
-if(SLUICE_SANITIZE)
-  # Several files of a target are compiled as one, which takes half the time. The plain tree compiles each file of src alone:
-  # it finds what a file does not include, and shadows. (Of tests it joins a few, see tests/CMakeLists.txt.)
+# Several files of a target are compiled as one, which takes half the time. CONTRIBUTING.md says how each is compiled alone, which
+# finds what a file does not include, and shadows.
+if(NOT DEFINED CMAKE_UNITY_BUILD)
   set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 endif()
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 # g++ takes a file that another includes for a header, whose types should not hold what is anonymous.
 target_compile_options(sluice_flags INTERFACE
   $<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>,-Wshadow>)
