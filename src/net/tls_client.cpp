@@ -1,7 +1,6 @@
 #include "net/tls_client.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -20,27 +19,11 @@ constexpr std::size_t most_told = 1000;
 
 TlsClient::TlsClient(TlsClientOptions options)
     : options_(std::move(options)),
-      read_(stamps()),
+      watch_(options_.files),
       context_(TlsContext::for_client(options_.files)) {}
 
-TlsClient::Stamp TlsClient::stamp_of(const std::string& path) {
-  struct stat now {};
-  if (path.empty() || ::stat(path.c_str(), &now) != 0) return {};
-  return {.device = now.st_dev,
-          .file = now.st_ino,
-          .size = static_cast<std::uint64_t>(now.st_size),
-          .changed = now.st_mtim.tv_sec * 1'000'000'000 + now.st_mtim.tv_nsec};
-}
-
-TlsClient::Stamps TlsClient::stamps() const {
-  const auto& files = options_.files;
-  return {stamp_of(files.certificate), stamp_of(files.key), stamp_of(files.ca)};
-}
-
 void TlsClient::read_again() {
-  const auto now = stamps();
-  if (now == read_) return;
-  read_ = now;
+  if (!watch_.have_changed()) return;
   try {
     context_ = TlsContext::for_client(options_.files);
     log(LogLevel::info, "the files for TLS have changed; new connections use them");

@@ -2,7 +2,6 @@
 /// before a certificate ends.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "net/tls.hpp"
+#include "net/tls_file_watch.hpp"
 
 namespace sluice::net {
 
@@ -40,23 +40,13 @@ class TlsClient {
   SteadyTime warn_of_ends(const std::string& server, const Transport& connection);
 
  private:
-  /// What tells one content of a file from the next.
-  struct Stamp {
-    std::uint64_t device = 0, file = 0, size = 0;
-    std::int64_t changed = 0;  // ns
-    bool operator==(const Stamp&) const = default;
-  };
-  using Stamps = std::array<Stamp, 3>;
-  static Stamp stamp_of(const std::string& path);
-  Stamps stamps() const;
-
   // REQUIRES: mutex_ is held
   void read_again();
   std::chrono::microseconds warn(const std::string& whose, WallTime end, WallTime now);
 
   const TlsClientOptions options_;
   std::mutex mutex_;
-  Stamps read_;  // before `context_` was made, so that no change is missed
+  TlsFileWatch watch_;  // began before `context_` was made, so that no change is missed
   TlsContext context_;
   std::set<std::pair<std::string, WallTime>> told_;
 };

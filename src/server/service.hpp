@@ -41,6 +41,8 @@ class Service {
   std::uint16_t port() const noexcept;
   std::uint16_t health_port() const noexcept;
   Shop& shop() noexcept { return shop_; }
+  /// As http::Server::replace_tls().
+  void replace_tls(const net::TlsContext& tls) { http_->replace_tls(tls); }
 
   /// Not ready from the beginning; what was asked is answered, for `within` at most; then workers
   /// are told to finish their batches, for which the destructor waits. Nothing that was answered is

@@ -6,67 +6,21 @@
 #include <fstream>
 #include <map>
 #include <mutex>
-#include <sstream>
 #include <thread>
 
 #include "server/curl.hpp"
+#include "server/served.hpp"
 #include "sluice/open.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
 #include "support/comes_true.hpp"
-#include "support/paths.hpp"
-#include "support/process.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice::server {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream{file};
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
-/// One process of the program.
-class Served {
- public:
-  Served(const test::TempDir& folder, int number, std::vector<std::string> options)
-      : output_(folder / fmt::format("output{}", number)) {
-    std::vector<std::string> line{test::built_path("sluice-serve"),
-                                  "--listen",
-                                  "127.0.0.1:0",
-                                  "--health",
-                                  "127.0.0.1:0",
-                                  "--notice",
-                                  "0s",
-                                  "--json"};
-    line.insert(line.end(), options.begin(), options.end());
-    process_.emplace(line, test::ProcessOptions{.directory = folder.path(), .output = output_});
-  }
-
-  /// False: it has ended instead.
-  bool begins() {
-    EXPECT_TRUE(test::comes_true(
-        [&] { return !process_->running() || text_of(output_).find("\"port\":") != npos; }));
-    const auto text = text_of(output_);
-    const auto at = text.find("\"port\":");
-    if (at == npos) return false;
-    port_ = static_cast<std::uint16_t>(std::stoi(text.substr(at + 7)));
-    return true;
-  }
-  std::uint16_t port() const { return port_; }
-  std::string output() const { return text_of(output_); }
-  test::Process& process() { return *process_; }
-
- private:
-  static constexpr auto npos = std::string::npos;
-  std::filesystem::path output_;
-  std::optional<test::Process> process_;
-  std::uint16_t port_ = 0;
-};
+using test::Served;
 
 class ServeProgram : public testing::Test {
  protected:
@@ -209,6 +163,7 @@ TEST_F(ServeProgram, AUsersMistakeIsAnsweredInOneLine) {
                                       {{"--keys", keys.string()}, 64, keys.string()},
                                       {{"--keys", folder_.str()}, 64, folder_.str()},
                                       {{"--certificate", "x.pem"}, 64, "--key"},
+                                      {{"--trusted", "300.0.0.0/8"}, 64, "300.0.0.0/8"},
                                       {{"--orders", "postgres:x"}, 64, "postgres"},
                                       {{"--store", "http://x"}, 64, "http"}};
   int number = 0;
@@ -224,7 +179,8 @@ TEST_F(ServeProgram, ItsPageIsWhatItPrints) {
   test::Process printing{{test::built_path("sluice-serve"), "help", "--markdown"},
                          {.output = folder_ / "page"}};
   EXPECT_EQ(printing.wait(), 0);
-  EXPECT_EQ(text_of(test::source_path("docs/serve_commands.md")), text_of(folder_ / "page"))
+  EXPECT_EQ(test::text_of(test::source_path("docs/serve_commands.md")),
+            test::text_of(folder_ / "page"))
       << "write it anew: sluice serve help --markdown > docs/serve_commands.md";
 }
 

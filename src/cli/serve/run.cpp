@@ -14,7 +14,9 @@
 #include "cli/command_line/streams.hpp"
 #include "cli/sales_file.hpp"
 #include "cli/serve/commands.hpp"
+#include "net/tls_file_watch.hpp"
 #include "server/service.hpp"
+#include "sluice/log.hpp"
 #include "sluice/open.hpp"
 
 namespace sluice::cli {
@@ -114,7 +116,34 @@ bool is_of_this_machine(const net::Endpoint& listen) {
          (net::is_numeric(listen.host) && listen.host.starts_with("127."));
 }
 
-server::ServiceOptions options_of(const ServeArgs& args, const Places& places) {
+/// Certificates that are renewed come into use without a restart. REQUIRES: one thread.
+class Certificates {
+ public:
+  explicit Certificates(const net::TlsFiles& files) : files_(files), watch_(files) {}
+
+  bool are_used() const { return !files_.certificate.empty(); }
+  net::TlsContext read() const { return net::TlsContext::for_server(files_); }
+  /// A certificate and its key are seldom replaced in the same instant: what does not fit together
+  /// stays out of use, and is looked at again when it has changed once more.
+  void look(server::Service& service) {
+    if (!are_used() || !watch_.have_changed()) return;
+    try {
+      service.replace_tls(read());
+      log(LogLevel::info, "the certificate was replaced; new connections are shown the new one");
+    } catch (const Error& wrong) {
+      log(LogLevel::warning, fmt::format("the certificate has changed and cannot be used; the one "
+                                         "of before stays in use: {}",
+                                         wrong.message()));
+    }
+  }
+
+ private:
+  const net::TlsFiles files_;
+  net::TlsFileWatch watch_;
+};
+
+server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
+                                  const Certificates& certificates) {
   server::ServiceOptions options;
   options.shop.orders = places.orders;
   if (places.store.starts_with("embedded:"))  // no other process has what a dead one took
@@ -132,7 +161,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places) {
   options.http.trusted = args.trusted;
   if (args.tls.certificate.empty() != args.tls.key.empty())
     throw Error{Errc::bad_argument, "--certificate and --key go together: give both, or neither"};
-  if (!args.tls.certificate.empty()) options.http.tls = net::TlsContext::for_server(args.tls);
+  if (certificates.are_used()) options.http.tls = certificates.read();
   for (const auto& word : args.rooms) options.rooms.push_back(room_of(word));
   for (const auto& word : args.payments) options.providers.push_back(provider_of(word));
   options.health = endpoint_of(args.health);
@@ -284,14 +313,14 @@ std::unique_ptr<server::Service> begin(Store& store, server::ServiceOptions opti
 int serve(const ServeArgs& args) {
   const StopOnSignal stop;
   const auto places = places_of(args);
-  auto options = options_of(args, places);
+  Certificates certificates{args.tls};
+  auto options = options_of(args, places, certificates);
   const auto sales = sales_of(args, places);
   const auto store = open(places.store);
   std::optional<LastResort> last_resort;
   auto service = begin(*store, options, sales);
   greet(args, places, options, *service, *store);
-  while (stop.sleep_for(1h)) {
-  }
+  while (stop.sleep_for(1s)) certificates.look(*service);
   last_resort.emplace(args.notice + args.stop_within + 3s);
   service->stop(args.stop_within, args.notice);
   service.reset();  // waits for the batches of its workers
