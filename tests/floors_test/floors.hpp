@@ -127,6 +127,7 @@ struct Library {
 inline constexpr std::array libraries{
     Library{"fmt/", "*"},
     Library{"openssl/", "base/base64 base/sha1 base/sha256 net/ proxy/hash/"},
+    Library{"curl/", "server/http_client"},
     Library{"boost/asio", "examples/asio_threads"},
     Library{"boost/beast", "http/reader"},
     Library{"lua", "engine/"},
