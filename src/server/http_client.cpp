@@ -15,8 +15,6 @@
 namespace sluice::server {
 namespace {
 
-using Steady = std::chrono::steady_clock;
-
 constexpr std::size_t longest_url = 2000;
 
 /// Once in a process, before its first thread asks.
@@ -93,7 +91,7 @@ struct HttpClient::Call {
   HttpAnswer answer = {};
   std::size_t head_size = 0;
   std::string refused = {};  // the address that was not connected to
-  std::optional<Steady::time_point> stopped_at = {};
+  std::optional<SteadyTime> stopped_at = {};
   bool was_stopped = false;
 
   // As libcurl calls them.
@@ -134,7 +132,7 @@ std::size_t HttpClient::Call::take_body(char* bytes, std::size_t size, std::size
 int HttpClient::Call::go_on(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   auto& call = *static_cast<Call*>(self);
   if (!call.is_stopped.load(std::memory_order_relaxed)) return 0;
-  const auto now = Steady::now();
+  const auto now = system_clock().steady();
   if (!call.stopped_at) call.stopped_at = now;
   call.was_stopped = now - *call.stopped_at >= call.options.after_stop;
   return call.was_stopped ? 1 : 0;

@@ -22,6 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/clock.hpp"
+
 namespace sluice::server {
 
 struct HttpClientOptions {

@@ -42,7 +42,8 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
              options.keys ? std::move(*options.keys) : keys_of_this_process(),
              std::move(options.rooms)),
       sales_(shop_, buyers_, threads_, queue_),
-      payments_(shop_, threads_, std::move(options.providers)) {
+      payments_(shop_, threads_, std::move(options.providers)),
+      messenger_(shop_, std::move(options.messenger)) {
   options.http.api = api_of(buyers_);
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return not_ready_because(); };
@@ -106,6 +107,7 @@ void Service::stop(std::chrono::nanoseconds within, std::chrono::nanoseconds not
   http_->stop(within, notice);
   looker_.request_stop();
   threads_.stop();
+  messenger_.stop();
   shop_.stop();
 }
 

@@ -8,6 +8,7 @@
 #include "http/server.hpp"
 #include "server/blocking_threads.hpp"
 #include "server/buyers.hpp"
+#include "server/messenger.hpp"
 #include "server/payments_api.hpp"
 #include "server/queue_api.hpp"
 #include "server/sales_api.hpp"
@@ -24,6 +25,7 @@ struct ServiceOptions {
   std::optional<TokenKeys> keys;
   ShopKeys shop_keys;                          ///< of operators and of the shop's own programs
   PaymentProviders providers;                  ///< whose payments are taken
+  MessengerOptions messenger;                  ///< what is sent, and where
   std::vector<WaitingRoomDefinition> rooms;    ///< each has the name of its sale
   std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
   http::ServerOptions http;                    ///< for buyers
@@ -62,6 +64,7 @@ class Service {
   QueueApi queue_;
   SalesApi sales_;
   PaymentsApi payments_;
+  Messenger messenger_;
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Server> health_;
   std::jthread looker_;

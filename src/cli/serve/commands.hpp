@@ -17,7 +17,11 @@ struct ServeArgs {
   std::string sales_file;
   std::vector<std::string> sales;     ///< "maotai=100"
   std::vector<std::string> payments;  ///< "acme=FILE"
-  std::vector<std::string> rooms;     ///< "maotai=50/200"
+  std::string webhooks;               ///< a URL
+  std::string webhook_secrets;
+  std::vector<std::string> refunds;  ///< "acme=URL"
+  bool allows_private_targets = false;
+  std::vector<std::string> rooms;  ///< "maotai=50/200"
   std::string listen = "127.0.0.1:8080";
   std::string health = "127.0.0.1:8081";
   std::string keys_file;

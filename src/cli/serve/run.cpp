@@ -92,23 +92,76 @@ WaitingRoomDefinition room_of(const std::string& word) {
   return {.name = word.substr(0, equals), .rate = *rate, .inside = *inside};
 }
 
-/// "acme=secrets": a provider whose webhooks are signed with the secrets of that file.
-std::shared_ptr<const PaymentProvider> provider_of(const std::string& word) {
+/// The secrets of webhooks, a line each.
+WebhookKeys webhook_keys_of(const std::string& path) {
   constexpr std::string_view the_file = "the file of secrets";
+  std::vector<std::string> secrets;
+  for (auto& line : read_secret_file(the_file, path)) secrets.push_back(std::move(line.text));
+  try {
+    return WebhookKeys{secrets};
+  } catch (const Error& wrong) {
+    refuse_secret_file(the_file, path, wrong.message());
+  }
+}
+
+/// "acme=secrets": a provider whose webhooks are signed with the secrets of that file.
+std::shared_ptr<const HmacPayments> provider_of(const std::string& word) {
   const auto equals = word.find('=');
   if (equals == word.npos)
     throw Error{Errc::bad_argument,
                 fmt::format("--payments '{}': write NAME=FILE; the file has the secret that the "
                             "provider gave you, whsec_...",
                             word)};
-  const auto path = word.substr(equals + 1);
-  std::vector<std::string> secrets;
-  for (auto& line : read_secret_file(the_file, path)) secrets.push_back(std::move(line.text));
+  return std::make_shared<HmacPayments>(word.substr(0, equals),
+                                        webhook_keys_of(word.substr(equals + 1)));
+}
+
+/// A URL to which something is sent.
+std::string target_of(const ServeArgs& args, std::string_view option, const std::string& url) {
   try {
-    return std::make_shared<HmacPayments>(word.substr(0, equals), WebhookKeys{secrets});
+    server::check_http_url(url);
   } catch (const Error& wrong) {
-    refuse_secret_file(the_file, path, wrong.message());
+    throw Error{Errc::bad_argument, fmt::format("{}: {}", option, wrong.message())};
   }
+  if (!args.allows_private_targets && server::is_private_by_its_text(url))
+    throw Error{Errc::bad_argument,
+                fmt::format("{}: {} is not in the public internet; give --allow-private-targets "
+                            "if that is meant",
+                            option, server::origin_of(url))};
+  return url;
+}
+
+/// "acme=https://...": where the provider, one of those whose payments are taken, takes refunds.
+server::RefundTarget refunds_of(const ServeArgs& args, const std::string& word,
+                                const std::vector<std::shared_ptr<const HmacPayments>>& providers) {
+  const auto equals = word.find('=');
+  if (equals == word.npos)
+    throw Error{Errc::bad_argument,
+                fmt::format("--refunds '{}': write NAME=URL; NAME is one of --payments",
+                            word.substr(0, 40))};
+  const auto name = word.substr(0, equals);
+  for (const auto& provider : providers)
+    if (provider->name() == name)
+      return {provider, target_of(args, "--refunds " + name, word.substr(equals + 1))};
+  throw Error{Errc::bad_argument,
+              fmt::format("--refunds {}: give --payments {}=FILE, too: refunds are signed with the "
+                          "secrets of that file",
+                          name, name)};
+}
+
+server::MessengerOptions messenger_of(
+    const ServeArgs& args, const std::vector<std::shared_ptr<const HmacPayments>>& providers) {
+  server::MessengerOptions options;
+  if (args.webhooks.empty() != args.webhook_secrets.empty())
+    throw Error{Errc::bad_argument,
+                "--webhooks and --webhook-secrets go together: give both, or neither"};
+  if (!args.webhooks.empty())
+    options.messages = server::MessageTarget{target_of(args, "--webhooks", args.webhooks),
+                                             webhook_keys_of(args.webhook_secrets)};
+  for (const auto& word : args.refunds)
+    options.refunds.push_back(refunds_of(args, word, providers));
+  options.http.allows_private = args.allows_private_targets;
+  return options;
 }
 
 bool is_of_this_machine(const net::Endpoint& listen) {
@@ -163,7 +216,10 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
     throw Error{Errc::bad_argument, "--certificate and --key go together: give both, or neither"};
   if (certificates.are_used()) options.http.tls = certificates.read();
   for (const auto& word : args.rooms) options.rooms.push_back(room_of(word));
-  for (const auto& word : args.payments) options.providers.push_back(provider_of(word));
+  std::vector<std::shared_ptr<const HmacPayments>> providers;
+  for (const auto& word : args.payments) providers.push_back(provider_of(word));
+  options.providers.assign(providers.begin(), providers.end());
+  options.messenger = messenger_of(args, providers);
   options.health = endpoint_of(args.health);
   return options;
 }
@@ -263,6 +319,16 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "Take the payments of this provider at /v1/payments/NAME; the file has the secrets of its "
        "webhooks, whsec_..., the newest first; may be repeated",
        into(args.payments)},
+      {"--refunds", "NAME=URL",
+       "Send the refunds of this provider there, signed with its secrets; may be repeated",
+       into(args.refunds)},
+      {"--webhooks", "URL", "Send messages of what happens to orders there", into(args.webhooks)},
+      {"--webhook-secrets", "FILE",
+       "and the secrets that sign them, whsec_..., a line each, the newest first",
+       into(args.webhook_secrets)},
+      {"--allow-private-targets", "",
+       "These URLs may lead to addresses that are not public, too: this machine, your own network",
+       into(args.allows_private_targets)},
       {"--room", "SALE=RATE/INSIDE",
        "A waiting room before this sale: so many are let in a second, and are inside at a time; "
        "may "
