@@ -5,90 +5,14 @@
 #include <algorithm>
 
 #include "base/instant.hpp"
-#include "base/integer.hpp"
 #include "base/json_value.hpp"
 #include "server/background.hpp"
+#include "server/order_requests.hpp"
 #include "server/problems.hpp"
 #include "server/sales_text.hpp"
 
 namespace sluice::server {
 namespace {
-
-using namespace std::chrono_literals;
-
-constexpr std::size_t longest_key = 128;
-constexpr std::size_t longest_reason = 1000;
-
-Unexpected<http::Response> refuse(const http::ProblemType& type, std::string_view detail = {}) {
-  return Unexpected{http::problem(type, detail)};
-}
-
-/// A string of structured fields, RFC 9651, or without its quotes, as many clients send it.
-Expected<RequestId, http::Response> key_of(const http::Request& request) {
-  if (request.count("Idempotency-Key") > 1)
-    return refuse(problems::no_idempotency_key, "the field stands there more than once");
-  auto key = request.field("Idempotency-Key").value_or("");
-  if (key.size() >= 2 && key.front() == '"' && key.back() == '"')
-    key = key.substr(1, key.size() - 2);
-  if (key.empty() || key.size() > longest_key || key.find_first_of("\"\\") != key.npos)
-    return refuse(
-        problems::no_idempotency_key,
-        "send a random Idempotency-Key of 1 to 128 characters, the same with each repeat");
-  return RequestId{std::string{key}};
-}
-
-/// The members that a body may have; others are a misspelt wish.
-Expected<JsonValue, http::Response> body_of(const http::Request& request,
-                                            std::initializer_list<std::string_view> known) {
-  if (request.body().empty()) return JsonValue{JsonValue::Object{}};
-  auto body = JsonValue::parse(request.body(), {.bytes = 16 << 10, .depth = 4});
-  if (!body) return refuse(problems::bad_body, body.error());
-  const auto* const members = body->as_object();
-  if (!members) return refuse(problems::bad_body, "it is no JSON object");
-  for (const auto& [name, value] : *members)
-    if (std::ranges::find(known, name) == known.end())
-      return refuse(problems::bad_body, fmt::format("'{}' is not known here", name.substr(0, 40)));
-  return std::move(*body);
-}
-
-Expected<std::int64_t, http::Response> units_of(const JsonValue& body) {
-  const auto* const value = body.find("units");
-  if (!value) return 1;
-  const auto* const units = value->as_integer();
-  if (!units || *units < 1)
-    return refuse(problems::bad_body, "'units' is a whole number, at least 1");
-  return *units;
-}
-
-Expected<std::string, http::Response> reason_of(const JsonValue& body) {
-  const auto* const value = body.find("reason");
-  if (!value) return std::string{};
-  const auto* const reason = value->as_text();
-  if (!reason || reason->size() > longest_reason)
-    return refuse(problems::bad_body, "'reason' is a text of up to 1000 bytes");
-  return *reason;
-}
-
-/// The order of the path, if it is this buyer's: the database knows it, or it is on its way there.
-std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const BuyerId& buyer,
-                                     const std::string& word) {
-  const auto id = parse_integer<std::int64_t>(word);
-  const auto is_it = [&](const SaleOrder& order) {
-    return order.buyer == buyer && (order.number == word || (id && order.id == *id));
-  };
-  const auto& name = sale.definition().name;
-  auto found = orders.find_number(name, word);
-  if (!found && id)
-    for (auto& order : orders.find(name, std::span{&*id, 1})) found = std::move(order);
-  if (found && is_it(*found)) {
-    ShownOrder shown{.order = *found, .is_recorded = true};
-    if (sale.definition().payment) shown.money = orders.payments().find(name, found->id);
-    return shown;
-  }
-  if (const auto latest = sale.latest(buyer).get(); latest && is_it(*latest))
-    return ShownOrder{.order = *latest};
-  return std::nullopt;
-}
 
 std::vector<const http::ProblemType*> with_failures(std::vector<const http::ProblemType*> some) {
   some.insert(some.end(), {&problems::store_failed, &problems::effect_unknown, &problems::busy});
@@ -96,16 +20,6 @@ std::vector<const http::ProblemType*> with_failures(std::vector<const http::Prob
 }
 
 }  // namespace
-
-Expected<std::shared_ptr<Offer>, http::Response> SalesApi::offer_of(
-    const http::Request& request) const {
-  const auto& name = request.parameter("sale");
-  if (auto offer = shop_.find(name)) return offer;
-  if (shop_.trouble_of(name).empty()) return refuse(problems::no_sale);
-  auto response = http::problem(problems::recovering);
-  http::add_retry_after(response, 1s);
-  return Unexpected{std::move(response)};
-}
 
 Expected<BuyerId, http::Response> SalesApi::buyer_of(const http::Request& request) const {
   return buyers_.who_asks(request, request.parameter("sale"));
@@ -131,7 +45,7 @@ Task<void> SalesApi::answer_list(http::Responder respond) {
 }
 
 void SalesApi::show(http::Request&& request, http::Responder&& respond) {
-  auto offer = offer_of(request);
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   spawn(answer_status(*offer, std::move(respond)));
 }
@@ -156,11 +70,11 @@ void SalesApi::buy(http::Request&& request, http::Responder&& respond) {
   if (!body) return respond.send(std::move(body.error()));
   auto units = units_of(*body);
   if (!units) return respond.send(std::move(units.error()));
-  auto offer = offer_of(request);
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
-  spawn(answer_purchase(
-      {std::move(*offer), std::move(request), std::move(*buyer), std::move(*key), *units},
-      std::move(respond)));
+  spawn(answer_purchase({std::move(*offer), std::move(request), std::move(*buyer), std::move(*key),
+                         units->value_or(1)},
+                        std::move(respond)));
 }
 
 Task<void> SalesApi::answer_purchase(Purchase purchase, http::Responder respond) {
@@ -195,47 +109,49 @@ Task<http::Response> SalesApi::decide(Purchase& purchase) {
 }
 
 void SalesApi::show_order(http::Request&& request, http::Responder&& respond) {
-  auto buyer = buyer_of(request);
-  if (!buyer) return respond.send(std::move(buyer.error()));
-  auto offer = offer_of(request);
+  auto asker = asker_of(request, buyers_, shop_keys_);
+  if (!asker) return respond.send(std::move(asker.error()));
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   const auto asked = std::make_shared<const http::Request>(std::move(request));
-  in_background(threads_, buyer->value, std::move(respond),
-                [offer = *offer, asked, buyer = *buyer](OrderStore& orders) {
+  in_background(threads_, asker->subject, std::move(respond),
+                [offer = *offer, asked, asker = *asker](OrderStore& orders) {
                   const auto found =
-                      find_order(offer->sale(), orders, buyer, asked->parameter("order"));
+                      find_order(offer->sale(), orders, asker, asked->parameter("order"));
                   if (!found) return http::problem(problems::no_order);
                   return answer_of(*asked, offer->name(), *found);
                 });
 }
 
 void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
-  auto buyer = buyer_of(request);
-  if (!buyer) return respond.send(std::move(buyer.error()));
+  auto asker = asker_of(request, buyers_, shop_keys_);
+  if (!asker) return respond.send(std::move(asker.error()));
   auto body = body_of(request, {"reason"});
   if (!body) return respond.send(std::move(body.error()));
   auto reason = reason_of(*body);
   if (!reason) return respond.send(std::move(reason.error()));
-  auto offer = offer_of(request);
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   const auto asked = std::make_shared<const http::Request>(std::move(request));
-  in_background(threads_, buyer->value, std::move(respond),
-                [offer = *offer, asked, buyer = *buyer, reason = *reason](OrderStore& orders) {
-                  auto& sale = offer->sale();
-                  const auto found = find_order(sale, orders, buyer, asked->parameter("order"));
-                  if (!found) return http::problem(problems::no_order);
-                  if (http::is_precondition_failed(*asked, tag_of(*found)))
-                    return http::problem(problems::other_version, {},
-                                         {{"order", json_of(offer->name(), found->order)}});
-                  const auto ended = sale.cancel(orders, buyer, found->order.request, reason);
-                  if (!ended.order) return http::problem(problems::no_order);
-                  const auto& order = *ended.order;
-                  if (order.state == OrderState::cancelled)
-                    return answer_of(*asked, offer->name(), {.order = order, .is_recorded = true});
-                  const auto& why =
-                      stands(order.state) ? problems::order_paid : problems::order_ended;
-                  return http::problem(why, {}, {{"order", json_of(offer->name(), order)}});
-                });
+  in_background(
+      threads_, asker->subject, std::move(respond),
+      [offer = *offer, asked, asker = *asker, reason = *reason](OrderStore& orders) {
+        auto& sale = offer->sale();
+        const auto found = find_order(sale, orders, asker, asked->parameter("order"));
+        if (!found) return http::problem(problems::no_order);
+        if (http::is_precondition_failed(*asked, tag_of(*found)))
+          return http::problem(problems::other_version, {},
+                               {{"order", json_of(offer->name(), found->order)}});
+        const auto ended = sale.cancel(orders, found->order.buyer, found->order.request, reason);
+        if (!ended.order) return http::problem(problems::no_order);
+        const auto& order = *ended.order;
+        if (order.state == OrderState::cancelled)
+          return answer_of(*asked, offer->name(),
+                           asker.buyer ? ShownOrder{.order = order, .is_recorded = true}
+                                       : shown_to_shop(offer->name(), orders, order));
+        const auto& why = stands(order.state) ? problems::order_paid : problems::order_ended;
+        return http::problem(why, {}, {{"order", json_of(offer->name(), order)}});
+      });
 }
 
 void SalesApi::add_routes(http::Routes& routes) {
@@ -269,6 +185,7 @@ void SalesApi::add_public_routes(http::Routes& routes) {
 void SalesApi::add_buyers_routes(http::Routes& routes) {
   using namespace problems;
   const std::string credentials{Buyers::credentials};
+  const auto credentials_or_shop = fmt::format("{} {}", credentials, ShopKeys::credentials);
   routes.add({.method = "POST",
               .path = "/v1/sales/{sale}/orders",
               .operation = "buy",
@@ -286,26 +203,29 @@ void SalesApi::add_buyers_routes(http::Routes& routes) {
                                          &order_ended, &closed, &other_units, &recovering}),
               .credentials = credentials,
               .handler = calls(&SalesApi::buy)});
-  routes.add({.method = "GET",
-              .path = "/v1/sales/{sale}/orders/{order}",
-              .operation = "show_order",
-              .summary = "One of the buyer's orders, by id or number",
-              .answers = {{200, "The order", order_schema}, {304, "As If-None-Match has it", {}}},
-              .problems = with_failures({&unknown_buyer, &not_yours, &no_sale, &no_order,
-                                         &recovering, &too_many_requests, &database_failed}),
-              .credentials = credentials,
-              .handler = calls(&SalesApi::show_order)});
-  routes.add({.method = "POST",
-              .path = "/v1/sales/{sale}/orders/{order}/cancel",
-              .operation = "cancel_order",
-              .summary = "Cancel an order before it is paid; its units return to the sale",
-              .request = cancel_schema,
-              .answers = {{200, "The order as it stands now", order_schema}},
-              .problems = with_failures({&bad_body, &unknown_buyer, &not_yours, &no_sale, &no_order,
-                                         &other_version, &order_paid, &order_ended, &recovering,
-                                         &too_many_requests, &database_failed}),
-              .credentials = credentials,
-              .handler = calls(&SalesApi::cancel)});
+  routes.add(
+      {.method = "GET",
+       .path = "/v1/sales/{sale}/orders/{order}",
+       .operation = "show_order",
+       .summary = "One of the buyer's orders, by id or number; with a key of the shop, any",
+       .answers = {{200, "The order", order_schema}, {304, "As If-None-Match has it", {}}},
+       .problems = with_failures({&unknown_buyer, &unknown_key, &not_allowed, &not_yours, &no_sale,
+                                  &no_order, &recovering, &too_many_requests, &database_failed}),
+       .credentials = credentials_or_shop,
+       .handler = calls(&SalesApi::show_order)});
+  routes.add(
+      {.method = "POST",
+       .path = "/v1/sales/{sale}/orders/{order}/cancel",
+       .operation = "cancel_order",
+       .summary = "Cancel an order before it is paid; its units return to the sale; with a "
+                  "key of the shop, any",
+       .request = cancel_schema,
+       .answers = {{200, "The order as it stands now", order_schema}},
+       .problems = with_failures({&bad_body, &unknown_buyer, &unknown_key, &not_allowed, &not_yours,
+                                  &no_sale, &no_order, &other_version, &order_paid, &order_ended,
+                                  &recovering, &too_many_requests, &database_failed}),
+       .credentials = credentials_or_shop,
+       .handler = calls(&SalesApi::cancel)});
 }
 
 }  // namespace sluice::server

@@ -41,7 +41,8 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       queue_(store, shop_, buyers_,
              options.keys ? std::move(*options.keys) : keys_of_this_process(),
              std::move(options.rooms)),
-      sales_(shop_, buyers_, threads_, queue_),
+      sales_(shop_, buyers_, shop_keys_, threads_, queue_),
+      orders_(shop_, shop_keys_, threads_),
       payments_(shop_, threads_, std::move(options.providers)),
       messenger_(shop_, std::move(options.messenger)) {
   options.http.api = api_of(buyers_);
@@ -61,6 +62,7 @@ std::uint16_t Service::health_port() const noexcept { return health_->port(); }
 http::Routes Service::public_routes() {
   http::Routes routes;
   sales_.add_routes(routes);
+  orders_.add_routes(routes);
   queue_.add_routes(routes);
   payments_.add_routes(routes);
   return routes;

@@ -9,6 +9,7 @@
 #include "server/blocking_threads.hpp"
 #include "server/buyers.hpp"
 #include "server/messenger.hpp"
+#include "server/orders_api.hpp"
 #include "server/payments_api.hpp"
 #include "server/queue_api.hpp"
 #include "server/sales_api.hpp"
@@ -63,6 +64,7 @@ class Service {
   BlockingThreads threads_;
   QueueApi queue_;
   SalesApi sales_;
+  OrdersApi orders_;
   PaymentsApi payments_;
   Messenger messenger_;
   std::unique_ptr<http::Server> http_;
