@@ -7,6 +7,9 @@
 #include "cli/command_line/command.hpp"
 #include "net/endpoint.hpp"
 #include "net/tls.hpp"
+#include "server/messenger.hpp"
+#include "server/payments_api.hpp"
+#include "sluice/webhook.hpp"
 
 namespace sluice::cli {
 
@@ -43,7 +46,21 @@ Command token_command(const bool& json);
 /// Makes a key of the shop.
 Command key_command(const bool& json);
 
+/// A payment provider without money.
+Command simulate_command();
+
 /// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.
 net::Endpoint endpoint_of(const std::string& word);
+bool is_of_this_machine(const net::Endpoint& listen);
+
+/// The secrets of webhooks, a line each. Throws Error{bad_argument}.
+WebhookKeys webhook_keys_of(const std::string& path);
+/// Providers whose payments are taken, "acme=FILE" each; and all that the service sends to others.
+struct Targets {
+  server::PaymentProviders providers;
+  server::MessengerOptions messenger;
+};
+/// Throws Error{bad_argument}.
+Targets targets_of(const ServeArgs& args);
 
 }  // namespace sluice::cli

@@ -7,7 +7,6 @@
 
 #include "base/integer.hpp"
 #include "base/json.hpp"
-#include "base/secret_file.hpp"
 #include "base/thread.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
@@ -92,83 +91,6 @@ WaitingRoomDefinition room_of(const std::string& word) {
   return {.name = word.substr(0, equals), .rate = *rate, .inside = *inside};
 }
 
-/// The secrets of webhooks, a line each.
-WebhookKeys webhook_keys_of(const std::string& path) {
-  constexpr std::string_view the_file = "the file of secrets";
-  std::vector<std::string> secrets;
-  for (auto& line : read_secret_file(the_file, path)) secrets.push_back(std::move(line.text));
-  try {
-    return WebhookKeys{secrets};
-  } catch (const Error& wrong) {
-    refuse_secret_file(the_file, path, wrong.message());
-  }
-}
-
-/// "acme=secrets": a provider whose webhooks are signed with the secrets of that file.
-std::shared_ptr<const HmacPayments> provider_of(const std::string& word) {
-  const auto equals = word.find('=');
-  if (equals == word.npos)
-    throw Error{Errc::bad_argument,
-                fmt::format("--payments '{}': write NAME=FILE; the file has the secret that the "
-                            "provider gave you, whsec_...",
-                            word)};
-  return std::make_shared<HmacPayments>(word.substr(0, equals),
-                                        webhook_keys_of(word.substr(equals + 1)));
-}
-
-/// A URL to which something is sent.
-std::string target_of(const ServeArgs& args, std::string_view option, const std::string& url) {
-  try {
-    server::check_http_url(url);
-  } catch (const Error& wrong) {
-    throw Error{Errc::bad_argument, fmt::format("{}: {}", option, wrong.message())};
-  }
-  if (!args.allows_private_targets && server::is_private_by_its_text(url))
-    throw Error{Errc::bad_argument,
-                fmt::format("{}: {} is not in the public internet; give --allow-private-targets "
-                            "if that is meant",
-                            option, server::origin_of(url))};
-  return url;
-}
-
-/// "acme=https://...": where the provider, one of those whose payments are taken, takes refunds.
-server::RefundTarget refunds_of(const ServeArgs& args, const std::string& word,
-                                const std::vector<std::shared_ptr<const HmacPayments>>& providers) {
-  const auto equals = word.find('=');
-  if (equals == word.npos)
-    throw Error{Errc::bad_argument,
-                fmt::format("--refunds '{}': write NAME=URL; NAME is one of --payments",
-                            word.substr(0, 40))};
-  const auto name = word.substr(0, equals);
-  for (const auto& provider : providers)
-    if (provider->name() == name)
-      return {provider, target_of(args, "--refunds " + name, word.substr(equals + 1))};
-  throw Error{Errc::bad_argument,
-              fmt::format("--refunds {}: give --payments {}=FILE, too: refunds are signed with the "
-                          "secrets of that file",
-                          name, name)};
-}
-
-server::MessengerOptions messenger_of(
-    const ServeArgs& args, const std::vector<std::shared_ptr<const HmacPayments>>& providers) {
-  server::MessengerOptions options;
-  if (args.webhooks.empty() != args.webhook_secrets.empty())
-    throw Error{Errc::bad_argument,
-                "--webhooks and --webhook-secrets go together: give both, or neither"};
-  if (!args.webhooks.empty())
-    options.messages = server::MessageTarget{target_of(args, "--webhooks", args.webhooks),
-                                             webhook_keys_of(args.webhook_secrets)};
-  for (const auto& word : args.refunds)
-    options.refunds.push_back(refunds_of(args, word, providers));
-  options.http.allows_private = args.allows_private_targets;
-  return options;
-}
-
-bool is_of_this_machine(const net::Endpoint& listen) {
-  return listen.is_unix() || listen.host == "localhost" || listen.host == "::1" ||
-         (net::is_numeric(listen.host) && listen.host.starts_with("127."));
-}
-
 /// Certificates that are renewed come into use without a restart. REQUIRES: one thread.
 class Certificates {
  public:
@@ -216,10 +138,9 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
     throw Error{Errc::bad_argument, "--certificate and --key go together: give both, or neither"};
   if (certificates.are_used()) options.http.tls = certificates.read();
   for (const auto& word : args.rooms) options.rooms.push_back(room_of(word));
-  std::vector<std::shared_ptr<const HmacPayments>> providers;
-  for (const auto& word : args.payments) providers.push_back(provider_of(word));
-  options.providers.assign(providers.begin(), providers.end());
-  options.messenger = messenger_of(args, providers);
+  auto targets = targets_of(args);
+  options.providers = std::move(targets.providers);
+  options.messenger = std::move(targets.messenger);
   options.health = endpoint_of(args.health);
   return options;
 }
@@ -286,6 +207,11 @@ class LastResort {
 };
 
 }  // namespace
+
+bool is_of_this_machine(const net::Endpoint& listen) {
+  return listen.is_unix() || listen.host == "localhost" || listen.host == "::1" ||
+         (net::is_numeric(listen.host) && listen.host.starts_with("127."));
+}
 
 net::Endpoint endpoint_of(const std::string& word) {
   if (word.starts_with('/')) return {.host = {}, .port = 0, .unix_path = word};
