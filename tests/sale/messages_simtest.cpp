@@ -125,6 +125,22 @@ TEST_F(SaleMessages, V18_WhoseLeaseIsOverWritesNothing) {
   EXPECT_TRUE(outbox.message_sent("s", quick[0]));
 }
 
+// A reader who stops there passes over no order, also where a batch comes in before an earlier one.
+TEST_F(SaleMessages, RecordedUpToIsBelowTheFirstOrderOnItsWay) {
+  const auto recorded = [&] { return life_.sale().recorded_up_to().get(); };
+  EXPECT_EQ(recorded(), -1);
+  const auto first = *life_.buy("ann").order;
+  const auto second = *life_.buy("bob").order;
+  EXPECT_EQ(recorded(), first.id - 1);
+  life_.orders().add_sale("s", 9);
+  life_.orders().insert("s", std::span{&second, 1});
+  EXPECT_EQ(recorded(), first.id - 1) << "the second is there, the first is not";
+  life_.work();
+  EXPECT_EQ(recorded(), second.id);
+  EXPECT_GT(life_.buy("cid").order->id, second.id);
+  EXPECT_GE(recorded(), second.id);
+}
+
 TEST_F(SaleMessages, V05_WhatIsNotPaidReopensASaleThatWasSoldOut) {
   life_.buy("ann", "r", 9);
   life_.work();
