@@ -399,6 +399,13 @@ std::vector<Option> recover_options(SaleArgs& args, const Option& orders) {
            into(args.new_database)}};
 }
 
+std::vector<Option> work_options(SaleArgs& args, const Option& orders) {
+  return {orders,
+          {"--until-empty", "", "End when no order is left in the stream", into(args.until_empty)},
+          {"--recover", "", "Recover the sale, too, when its store has lost something",
+           into(args.recovers)}};
+}
+
 std::vector<Option> buy_options(SaleArgs& args) {
   return {
       {"--buyer", "NAME", "Who buys", into_word(args.buyer), true},
@@ -461,12 +468,7 @@ Command sale_command(const Globals& globals) {
           verb("dead", "Orders that the database refused", dead_options(*args, orders),
                dead_letters),
           verb("work", "Move orders into the database until a signal comes",
-               {orders,
-                {"--until-empty", "", "End when no order is left in the stream",
-                 into(args->until_empty)},
-                {"--recover", "", "Recover the sale, too, when its store has lost something",
-                 into(args->recovers)}},
-               work),
+               work_options(*args, orders), work),
           verb("audit", "Compare store and database, order by order",
                {orders,
                 {"--named", "N", "How many differences are named; all are counted",
