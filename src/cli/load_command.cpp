@@ -16,7 +16,9 @@ namespace sluice::cli {
 namespace {
 
 struct LoadArgs {
-  LoadOptions options;
+  load::LoadOptions options;
+  std::string url;
+  std::vector<std::string> more_urls;
   std::uint64_t buyers = 0;
   double rate = 0;
   std::chrono::milliseconds lasts{10'000};
@@ -43,10 +45,12 @@ are sold than there are, and the sale counts them. Exit code 1: a promise was br
 
 Examples:
   sluice loadtest http://127.0.0.1:8080 --sale maotai --buyers 10000 --audit
-  sluice loadtest http://127.0.0.1:8080 http://127.0.0.1:8082 --sale tea --rate 2000 --for 1m)";
+  sluice loadtest http://127.0.0.1:8080 --also http://127.0.0.1:8082 --sale tea --rate 2000)";
 
-LoadOptions options_of(const LoadArgs& args) {
+load::LoadOptions options_of(const LoadArgs& args) {
   auto options = args.options;
+  options.urls = args.more_urls;
+  options.urls.insert(options.urls.begin(), args.url);
   auto& crowd = options.crowd;
   crowd.rate = args.rate;
   crowd.buyers = args.buyers != 0 ? args.buyers : static_cast<std::uint64_t>(most_buyers);
@@ -63,8 +67,9 @@ LoadOptions options_of(const LoadArgs& args) {
   options.patience = args.patience;
   for (const auto time : {args.lasts, args.timeout, args.patience, args.slow_time})
     if (time <= std::chrono::milliseconds{0})
-      throw Error{Errc::bad_argument, "--for, --timeout, --patience and --slow-time are some time: "
-                                      "500ms, 10s"};
+      throw Error{Errc::bad_argument,
+                  "--for, --timeout, --patience and --slow-time are some time: "
+                  "500ms, 10s"};
   if (crowd.repeats > 1 || crowd.slow > 1)
     throw Error{Errc::bad_argument, "--repeats and --slow are shares of the buyers: 0 to 1"};
   return options;
@@ -73,12 +78,10 @@ LoadOptions options_of(const LoadArgs& args) {
 int load_test(const Globals& globals, const LoadArgs& args) {
   const StopOnSignal stop;
   const auto options = options_of(args);
-  if (!globals.json) complain("seed {}, buyers {}-*", options.crowd.seed, options.crowd.prefix);
   Progress progress{globals.json, stderr};
-  const auto report =
-      run_load_test(options, stop.token(), [&](const std::string& line) { progress.show(line); });
-  if (!globals.json) progress.finish("");
-  print(globals.json, json_of(report), text_of(report));
+  const auto report = load::run_load_test(options, stop.token(),
+                                          [&](const std::string& line) { progress.show(line); });
+  print(globals.json, load::json_of(report), load::text_of(report));
   return report.is_sound() ? exit_ok : exit_check_failed;
 }
 
@@ -90,10 +93,11 @@ Command load_command(const Globals& globals) {
   return {
       .name = "loadtest",
       .summary = "Let a crowd buy at a service over HTTP, measure it, and prove what it was told",
-      .arguments = {{"URL", "Where it serves: http://127.0.0.1:8080; several: all of its processes",
-                     into(options.urls)}},
+      .arguments = {{"URL", "Where it serves: http://127.0.0.1:8080", into(args->url)}},
       .options =
           {{"--sale", "NAME", "What is bought", into(options.crowd.sale), true},
+           {"--also", "URL", "Another process of the service; may be repeated",
+            into(args->more_urls)},
            {"--rate", "N", "So many buyers come a second, whatever the service does",
             into(args->rate, 0.001, 1e6)},
            {"--buyers", "N", "So many at most; without --rate all at once",
@@ -106,13 +110,13 @@ Command load_command(const Globals& globals) {
             into(options.crowd.slow, 0, 1)},
            {"--slow-time", "TIME", "How long those need for a request", into(args->slow_time)},
            {"--units", "N", "Each buys 1 to so many", into(options.crowd.most_units, 1, 1'000'000)},
-           {"--queue", "", "Each goes through the waiting room first",
-            into(options.crowd.queues)},
+           {"--queue", "", "Each goes through the waiting room first", into(options.crowd.queues)},
            {"--no-look", "", "Nobody looks at the sale first", into(args->looks_not)},
            {"--connections", "N", "At most so many at a time",
             into(options.wire.connections, 1, 20'000)},
            {"--timeout", "TIME", "How long an answer is awaited", into(args->timeout)},
-           {"--tries", "N", "Of one question, with the same key", into(options.crowd.tries, 1, 1000)},
+           {"--tries", "N", "Of one question, with the same key",
+            into(options.crowd.tries, 1, 1000)},
            {"--patience", "TIME", "How long the last buyers have to finish", into(args->patience)},
            {"--audit", "", "Look at each order afterwards: it stands, and the database has it",
             into(options.audits)},
@@ -125,7 +129,8 @@ Command load_command(const Globals& globals) {
             into(options.allows_remote)},
            {"--name", "PREFIX", "Of the buyers' names; without it each run has its own",
             into(args->prefix)},
-           {"--seed", "N", "Repeats the choices of a run", into(args->seed, 1, std::numeric_limits<std::int64_t>::max())}},
+           {"--seed", "N", "Repeats the choices of a run",
+            into(args->seed, 1, std::numeric_limits<std::int64_t>::max())}},
       .details = std::string{details},
       .action = [&globals, args] { return load_test(globals, *args); }};
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sluice::cli {
+namespace sluice::load {
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,7 +44,8 @@ bool is_later(int status) noexcept { return status == 429 || status == 503; }
 
 /// Between a half and the whole of it, so that buyers do not come back in step.
 nanoseconds jittered(nanoseconds pause, std::mt19937_64& random) {
-  return pause - nanoseconds{std::uniform_int_distribution<std::int64_t>{0, pause.count() / 2}(random)};
+  return pause -
+         nanoseconds{std::uniform_int_distribution<std::int64_t>{0, pause.count() / 2}(random)};
 }
 
 nanoseconds poll_pause(const HttpAnswer& answer, const JsonValue& body) {
@@ -86,7 +87,8 @@ Crowd::Crowd(CrowdPlan plan, Ledger& ledger, SteadyTime begins, WallTime wall)
 /// does.
 SteadyTime Crowd::arrival(std::uint64_t index) const noexcept {
   if (plan_.rate <= 0) return begins_;
-  return begins_ + nanoseconds{static_cast<std::int64_t>(static_cast<double>(index) * 1e9 / plan_.rate)};
+  return begins_ +
+         nanoseconds{static_cast<std::int64_t>(static_cast<double>(index) * 1e9 / plan_.rate)};
 }
 
 bool Crowd::has_arrivals() const noexcept {
@@ -174,12 +176,13 @@ void Crowd::answered(std::uint64_t id, const HttpAnswer& answer, SteadyTime now)
   const auto found = active_.find(id);
   if (found == active_.end()) return;  // he has left
   auto& buyer = found->second;
-  const auto body = JsonValue::parse(answer.body, {.bytes = ResponseReader::largest_body})
-                        .value_or(JsonValue{});
+  const auto body =
+      JsonValue::parse(answer.body, {.bytes = ResponseReader::largest_body}).value_or(JsonValue{});
   const auto problem = problem_of(body);
   ++tally_.answered;
-  count(buyer, problem.empty() ? fmt::to_string(answer.status)
-                               : fmt::format("{} {}", answer.status, problem.substr(0, 60)),
+  count(buyer,
+        problem.empty() ? fmt::to_string(answer.status)
+                        : fmt::format("{} {}", answer.status, problem.substr(0, 60)),
         now);
   const bool is_not_begun = problem == "not-started" && answer.retry_after;
   if (is_later(answer.status) || is_not_begun)
@@ -229,15 +232,14 @@ void Crowd::after_click(std::uint64_t id, Buyer& buyer, const HttpAnswer& answer
   if (!is_bought) {
     const bool has_ended = may_end_ && problem == "order-ended";
     if (!has_ended)
-      ledger_.refused(buyer.name, key,
-                      problem.empty() ? fmt::to_string(answer.status) : problem);
+      ledger_.refused(buyer.name, key, problem.empty() ? fmt::to_string(answer.status) : problem);
     return leave(id);
   }
   const auto order = ToldOrder::of(body);
   if (!order) {
-    ledger_.broken("a purchase is answered by its order",
-                   fmt::format("buyer {}: {} {}", buyer.name, answer.status,
-                               answer.body.substr(0, 200)));
+    ledger_.broken(
+        "a purchase is answered by its order",
+        fmt::format("buyer {}: {} {}", buyer.name, answer.status, answer.body.substr(0, 200)));
     return leave(id);
   }
   const bool is_first = !ledger_.find(buyer.name);
@@ -308,8 +310,7 @@ void Crowd::after_check(std::uint64_t id, Buyer& buyer, const HttpAnswer& answer
   if (order && !is_recorded)
     ledger_.broken("the database has the orders",
                    fmt::format("buyer {}: {} is not recorded", buyer.name, to_string(*order)));
-  ledger_.shown(buyer.name, order,
-                fmt::format("answered {} {}", answer.status, problem_of(body)));
+  ledger_.shown(buyer.name, order, fmt::format("answered {} {}", answer.status, problem_of(body)));
   leave(id);
 }
 
@@ -335,8 +336,9 @@ std::string Crowd::request_of(const Buyer& buyer) const {
   const auto body = fmt::format(R"({{"units":{}}})", buyer.units);
   return head("POST", "/orders") + who + ticket +
          fmt::format(
-             "Idempotency-Key: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+             "Idempotency-Key: {}\r\nContent-Type: application/json\r\nContent-Length: "
+             "{}\r\n\r\n{}",
              key_of_a_click, body.size(), body);
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

@@ -17,7 +17,7 @@
 #include "sluice/clock.hpp"
 #include "sluice/token.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 
 struct CrowdPlan {
   std::string sale;
@@ -29,9 +29,9 @@ struct CrowdPlan {
   double rate = 0;
   std::uint64_t buyers = 10'000;
   std::chrono::nanoseconds lasts = std::chrono::seconds{10};
-  bool looks = true;    ///< each looks at the sale first
-  bool buys = true;     ///< else each looks, and leaves
-  bool queues = false;  ///< each goes through the waiting room
+  bool looks = true;                 ///< each looks at the sale first
+  bool buys = true;                  ///< else each looks, and leaves
+  bool queues = false;               ///< each goes through the waiting room
   std::chrono::nanoseconds think{};  ///< between looking and clicking, on average
   double repeats = 0.1;              ///< this share clicks twice
   double slow = 0;                   ///< this share sends slowly
@@ -144,4 +144,4 @@ class Crowd {
   Ledger& ledger_;
 };
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

@@ -11,7 +11,7 @@
 
 #include "base/json_value.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 
 /// An order as an answer shows it.
 struct ToldOrder {
@@ -82,4 +82,4 @@ class Ledger {
   std::vector<Breach> evidence_;
 };
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

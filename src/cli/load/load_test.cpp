@@ -9,7 +9,7 @@
 #include "sluice/clock.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 namespace {
 
 using namespace std::chrono_literals;
@@ -44,9 +44,8 @@ class Watch {
         "{} {:3.0f} s  {:6.0f} clicks/s  p50 {:.2f} ms  p99 {:.2f} ms  {} orders, {} broken, {} "
         "buyers here",
         what_, seconds_of(now - begins_),
-        static_cast<double>(recent.count()) / seconds_of(now - last_),
-        ms_of(recent.quantile(0.5)), ms_of(recent.quantile(0.99)), tally.admitted, tally.broken,
-        crowd_.active()));
+        static_cast<double>(recent.count()) / seconds_of(now - last_), ms_of(recent.quantile(0.5)),
+        ms_of(recent.quantile(0.99)), tally.admitted, tally.broken, crowd_.active()));
     before_ = clicks;
     last_ = now;
   }
@@ -70,11 +69,12 @@ class LoadTest {
         targets_(targets_of(options.urls, options.allows_remote)) {
     options_.crowd.host = net::to_string(targets_.all.front().endpoint);
     if (targets_.are_tls) {
-      options_.wire.tls = std::make_shared<net::TlsClient>(
-          net::TlsClientOptions{.files = {.certificate = {}, .key = {}, .ca = options_.ca},
-                                .server_name = {}});
+      options_.wire.tls = std::make_shared<net::TlsClient>(net::TlsClientOptions{
+          .files = {.certificate = {}, .key = {}, .ca = options_.ca}, .server_name = {}});
     }
     wire_.emplace(clock_, targets_.all, options_.wire);
+    report_.seed = options_.crowd.seed;
+    report_.prefix = options_.crowd.prefix;
   }
 
   LoadReport run() {
@@ -145,7 +145,8 @@ class LoadTest {
     const auto begins = clock_.steady();
     hold(crowd, "how many", begins + plan.lasts + options_.patience);
     const auto took = std::min<nanoseconds>(clock_.steady() - begins, plan.lasts + 1s);
-    report_.highest = static_cast<double>(crowd.tally().answered_at(Step::click)) / seconds_of(took);
+    report_.highest =
+        static_cast<double>(crowd.tally().answered_at(Step::click)) / seconds_of(took);
     if (report_.highest < 1 && !stop_.stop_requested())
       throw Error{Errc::connection,
                   fmt::format("no click was answered: {}", crowd.tally().first_trouble),
@@ -250,6 +251,8 @@ Json json_of(const LoadReport& report) {
   const auto& tally = report.tally;
   return Json::object({{"ok", report.is_sound()},
                        {"complete", report.is_complete},
+                       {"seed", std::to_string(report.seed)},
+                       {"buyers_named", report.prefix},
                        {"seconds", seconds_of(report.lasted)},
                        {"highest_per_second", report.highest},
                        {"rate", report.rate},
@@ -277,7 +280,9 @@ std::string text_of(const LoadReport& report) {
   };
   const auto& tally = report.tally;
   if (!report.is_complete) add("ended by a signal; this is what there was until then\n");
-  if (report.highest > 0) add("highest rate {:.0f} buyers/s; measured at 70 % of it\n", report.highest);
+  if (report.highest > 0)
+    add("highest rate {:.0f} buyers/s; measured at 70 % of it\n", report.highest);
+  add("seed {}, buyers {}-*\n", report.seed, report.prefix);
   add("{} buyers in {:.2f} s, {:.0f} clicks/s; {} orders of {} units, {} retries, {} broken "
       "connections, {} gave up\n\n",
       tally.arrived, seconds_of(report.lasted), report.clicks_per_second(),
@@ -305,4 +310,4 @@ std::string text_of(const LoadReport& report) {
   return text;
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

@@ -14,7 +14,7 @@
 #include "cli/load/crowd.hpp"
 #include "cli/load/wire.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 
 struct LoadOptions {
   std::vector<std::string> urls;
@@ -29,6 +29,8 @@ struct LoadOptions {
 };
 
 struct LoadReport {
+  std::uint64_t seed = 0;
+  std::string prefix;
   bool is_complete = true;  ///< no signal ended it
   double highest = 0;       ///< buyers a second that were served; 0: not looked for
   double rate = 0;          ///< buyers a second that came; 0: all at once
@@ -55,4 +57,4 @@ LoadReport run_load_test(const LoadOptions& options, const std::stop_token& stop
 Json json_of(const LoadReport& report);
 std::string text_of(const LoadReport& report);
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

@@ -7,9 +7,10 @@
 
 #include "base/integer.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 namespace {
 
+constexpr std::string_view protocol = "HTTP/";
 constexpr std::string_view end_of_head = "\r\n\r\n";
 constexpr std::size_t most_fields = 100;
 constexpr std::int64_t longest_retry_s = 3600;
@@ -67,13 +68,15 @@ std::size_t ResponseReader::consume(std::string_view bytes) {
 std::size_t ResponseReader::consume_head(std::string_view bytes) {
   const auto before = head_.size();
   head_.append(bytes.substr(0, std::min(bytes.size(), largest_head - before)));
+  if (!head_.starts_with(protocol.substr(0, head_.size()))) {
+    refuse("the answer is not HTTP");
+    return head_.size() - before;
+  }
   const auto from = before < end_of_head.size() ? 0 : before - end_of_head.size() + 1;
   const auto end = head_.find(end_of_head, from);
   if (end == head_.npos) {
     if (head_.size() == largest_head)
       refuse(fmt::format("the head of the answer is larger than {} bytes", largest_head));
-    else if (!std::string_view{"HTTP/"}.starts_with(head_.substr(0, 5)))
-      refuse("the answer is not HTTP");
     return head_.size() - before;
   }
   head_.resize(end + end_of_head.size());
@@ -130,8 +133,9 @@ bool ResponseReader::read_field(std::string_view line) {
 
 bool ResponseReader::read_known_field(std::string_view name, std::string_view value) {
   if (is_word(name, "Transfer-Encoding"))
-    return refuse(fmt::format("the answer is sent as '{}'; an answer of known length is taken alone",
-                              value.substr(0, 40)));
+    return refuse(
+        fmt::format("the answer is sent as '{}'; an answer of known length is taken alone",
+                    value.substr(0, 40)));
   if (is_word(name, "Content-Length")) {
     if (length_) return refuse("the answer says its length twice");
     length_ = number_in(value);
@@ -176,4 +180,4 @@ bool ResponseReader::refuse(std::string why) {
   return false;
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace sluice::cli {
+namespace sluice::load {
 
 struct HttpAnswer {
   int status = 0;
@@ -60,4 +60,4 @@ class ResponseReader {
   std::string why_;
 };
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

@@ -10,7 +10,7 @@
 #include "base/latency.hpp"
 #include "sluice/clock.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 
 /// What a buyer does, one after another.
 enum class Step : std::uint8_t { look, enter, poll, click, repeat, check };
@@ -42,4 +42,4 @@ struct Tally {
   std::uint64_t count_of(Step step, std::string_view outcome) const noexcept;
 };
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

@@ -6,7 +6,7 @@
 #include "base/url.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 namespace {
 
 constexpr std::uint16_t http_port = 80;
@@ -62,4 +62,4 @@ LoadTargets targets_of(const std::vector<std::string>& urls, bool allows_remote)
   return targets;
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

@@ -6,7 +6,7 @@
 
 #include "cli/load/wire.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 
 struct LoadTargets {
   std::vector<LoadTarget> all;
@@ -17,4 +17,4 @@ struct LoadTargets {
 /// that is not this one unless that is allowed; {connection} for a name that nobody knows.
 LoadTargets targets_of(const std::vector<std::string>& urls, bool allows_remote);
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

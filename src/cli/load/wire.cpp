@@ -9,7 +9,7 @@
 
 #include "loop/stream.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,8 +26,7 @@ std::string words_for(int error) {
 
 class Wire::Connection final : public loop::Stream {
  public:
-  Connection(Wire& wire, std::size_t target)
-      : Stream(wire.loop_), wire_(wire), target_(target) {}
+  Connection(Wire& wire, std::size_t target) : Stream(wire.loop_), wire_(wire), target_(target) {}
 
   void open(std::unique_ptr<net::Transport> transport) { attach(std::move(transport)); }
 
@@ -73,7 +72,8 @@ class Wire::Connection final : public loop::Stream {
   }
 
   void ended(int error) override {
-    wire_.broke(*this, reader_.has_begun() ? "connection closed within an answer" : words_for(error));
+    wire_.broke(*this,
+                reader_.has_begun() ? "connection closed within an answer" : words_for(error));
   }
   void writable() override {
     if (const int error = net::connect_error(descriptor()); error != 0)
@@ -89,8 +89,7 @@ class Wire::Connection final : public loop::Stream {
     const auto piece = std::min(slow_piece_, slow_rest_.size());
     write(std::string_view{slow_rest_}.substr(0, piece));
     slow_rest_.erase(0, piece);
-    if (!slow_rest_.empty())
-      slow_timer_ = loop_.after(slow_piece_pause, [this] { send_slowly(); });
+    if (!slow_rest_.empty()) slow_timer_ = loop_.after(slow_piece_pause, [this] { send_slowly(); });
   }
 
   friend class Wire;
@@ -176,7 +175,8 @@ Wire::Connection& Wire::connect(std::size_t target) {
   auto socket = net::Socket::start_connect(targets_[target].address);
   std::unique_ptr<net::Transport> transport;
   if (options_.tls)
-    transport = options_.tls->connect(std::move(socket), targets_[target].endpoint.host, tls_failed_);
+    transport =
+        options_.tls->connect(std::move(socket), targets_[target].endpoint.host, tls_failed_);
   else
     transport = std::make_unique<net::Socket>(std::move(socket));
   auto made = std::make_unique<Connection>(*this, target);
@@ -215,4 +215,4 @@ void Wire::forget(Connection& connection) {
   loop_.bury(std::move(kept));
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::load

@@ -15,7 +15,7 @@
 #include "net/endpoint.hpp"
 #include "net/tls_client.hpp"
 
-namespace sluice::cli {
+namespace sluice::load {
 
 /// A server that is asked.
 struct LoadTarget {
@@ -62,11 +62,11 @@ class Wire {
   net::TlsFailure tls_failed_;
   std::string tls_trouble_;
   loop::Loop loop_;
-  Crowd* crowd_ = nullptr;  // of the turn
+  Crowd* crowd_ = nullptr;                      // of the turn
   std::vector<std::vector<Connection*>> idle_;  // by target; the last one was used last
   std::list<std::unique_ptr<Connection>> connections_;
   std::vector<SteadyTime> rests_until_;  // by target: connections to it broke
   std::size_t busy_ = 0;
 };
 
-}  // namespace sluice::cli
+}  // namespace sluice::load
