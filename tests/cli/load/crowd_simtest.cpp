@@ -1,11 +1,11 @@
 // A crowd in virtual time, at servers that are slow, broken, busy, or lie.
-#include "cli/load/crowd.hpp"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
+
+#include "cli/load/crowd.hpp"
 
 namespace sluice::load {
 namespace {
@@ -20,7 +20,8 @@ HttpAnswer order(int status, int number, std::int64_t units = 1) {
   return answer(status, fmt::format(R"({{"id":"{}","number":"T{}","units":{},"recorded":true}})",
                                     number, number, units));
 }
-HttpAnswer problem(int status, std::string_view type, std::optional<std::chrono::seconds> retry = {}) {
+HttpAnswer problem(int status, std::string_view type,
+                   std::optional<std::chrono::seconds> retry = {}) {
   auto refusal = answer(status, fmt::format(R"({{"type":"urn:sluice:problem:{}"}})", type));
   refusal.retry_after = retry;
   return refusal;
@@ -32,7 +33,9 @@ std::string field(const std::string& request, const std::string& name) {
   const auto from = at + name.size() + 4;
   return request.substr(from, request.find("\r\n", from) - from);
 }
-bool is_click(const std::string& request) { return request.find("/orders HTTP") != std::string::npos; }
+bool is_click(const std::string& request) {
+  return request.find("/orders HTTP") != std::string::npos;
+}
 
 /// Serves one request at a time, in virtual time: each takes `takes`, unless the test says more.
 class Stage {
@@ -117,7 +120,8 @@ TEST(Crowd, BuyersComeAtTheirRateWhateverTheServerDoes) {
   plan.lasts = 100ms;
   Stage stage{plan};
   int next = 0;
-  stage.run([&](const std::string&) { return order(201, ++next); }, [](SteadyTime) { return 10ms; });
+  stage.run([&](const std::string&) { return order(201, ++next); },
+            [](SteadyTime) { return 10ms; });
   EXPECT_EQ(stage.crowd.tally().arrived, 100U);
   EXPECT_GT(click_quantile(stage, 1), 850ms);
 }
@@ -140,8 +144,10 @@ TEST(Crowd, ABrokenConnectionIsRepeatedWithTheSameKeyAndIsOnePurchase) {
 }
 
 TEST(Crowd, ARefusalForAWhileIsRepeatedWhenItSays) {
-  for (const auto& [status, type] : {std::pair{429, "too-many-requests"}, {503, "recovering"},
-                                     {503, "effect-unknown"}, {403, "not-started"}}) {
+  for (const auto& [status, type] : {std::pair{429, "too-many-requests"},
+                                     {503, "recovering"},
+                                     {503, "effect-unknown"},
+                                     {403, "not-started"}}) {
     Stage stage{plan_of(1)};
     int asked = 0;
     stage.run([&](const std::string&) {
@@ -197,14 +203,16 @@ TEST(Crowd, ThinksAndClicksAgainAsPlanned) {
   Stage stage{plan};
   std::map<std::string, std::pair<int, std::int64_t>> orders;
   std::set<std::int64_t> seen;
-  stage.run([&](const std::string& request) {
-    if (!is_click(request)) return answer(200, R"({"stock":9999,"sold":0})");
-    const auto units = std::stoll(request.substr(request.find("units\":") + 7));
-    seen.insert(units);
-    const auto next = std::pair{static_cast<int>(orders.size()) + 1, std::int64_t{units}};
-    const auto [at, is_new] = orders.try_emplace(field(request, "Sluice-Buyer"), next);
-    return order(is_new ? 201 : 200, at->second.first, at->second.second);
-  }, [](SteadyTime) { return 1us; });
+  stage.run(
+      [&](const std::string& request) {
+        if (!is_click(request)) return answer(200, R"({"stock":9999,"sold":0})");
+        const auto units = std::stoll(request.substr(request.find("units\":") + 7));
+        seen.insert(units);
+        const auto next = std::pair{static_cast<int>(orders.size()) + 1, std::int64_t{units}};
+        const auto [at, is_new] = orders.try_emplace(field(request, "Sluice-Buyer"), next);
+        return order(is_new ? 201 : 200, at->second.first, at->second.second);
+      },
+      [](SteadyTime) { return 1us; });
   const auto& tally = stage.crowd.tally();
   EXPECT_EQ(tally.admitted, 2000U);
   EXPECT_NEAR(static_cast<double>(tally.repeats_same), 500, 80);
@@ -232,7 +240,8 @@ TEST(Crowd, ANameOfASaleIsEscapedInAPath) {
   plan.sale = "a/b c?\r\nX: y";
   Stage stage{plan};
   stage.run([&](const std::string&) { return order(201, 1); });
-  EXPECT_TRUE(stage.requests[0].starts_with("POST /v1/sales/a%2Fb%20c%3F%0D%0AX%3A%20y/orders HTTP"))
+  EXPECT_TRUE(
+      stage.requests[0].starts_with("POST /v1/sales/a%2Fb%20c%3F%0D%0AX%3A%20y/orders HTTP"))
       << stage.requests[0];
 }
 
@@ -245,18 +254,17 @@ TEST(Crowd, FindsEachLie) {
   const Lie lies[] = {
       {"an order number is given once",
        [](int asked) {
-         return asked < 2 ? order(201, 1)
-                          : answer(201, R"({"id":"2","number":"T1","units":1})");
+         return asked < 2 ? order(201, 1) : answer(201, R"({"id":"2","number":"T1","units":1})");
        }},
       {"an order id is given once",
        [](int asked) {
-         return asked < 2 ? order(201, 1)
-                          : answer(201, R"({"id":"1","number":"T2","units":1})");
+         return asked < 2 ? order(201, 1) : answer(201, R"({"id":"1","number":"T2","units":1})");
        }},
       {"the same key gets the same order", [](int asked) { return order(201, asked); }},
       {"the same key gets the same order",
        [](int asked) { return asked % 2 == 0 ? problem(409, "sold-out") : order(201, asked); }},
-      {"an order has the units that were asked for", [](int asked) { return order(201, asked, 2); }},
+      {"an order has the units that were asked for",
+       [](int asked) { return order(201, asked, 2); }},
       {"a purchase is answered by its order", [](int) { return answer(201, "{}"); }},
       {"a purchase is answered by its order", [](int) { return answer(201, "[[[["); }},
   };
@@ -302,13 +310,14 @@ TEST(Ledger, TheSalesFiguresMustAgree) {
   const ToldSale before{.stock = 10, .sold = 2};
   for (const auto& [after, alone, holds] : {
            Case{{.stock = 10, .sold = 5}, true, true},
-           Case{{.stock = 10, .sold = 4}, true, false},   // it counts fewer
-           Case{{.stock = 10, .sold = 7}, true, true},    // two may have been bought without an answer
+           Case{{.stock = 10, .sold = 4}, true, false},  // it counts fewer
+           Case{
+               {.stock = 10, .sold = 7}, true, true},  // two may have been bought without an answer
            Case{{.stock = 10, .sold = 8}, true, false},
-           Case{{.stock = 10, .sold = 8}, false, true},   // another buyer's
-           Case{{.stock = 10, .sold = 4}, false, true},   // another buyer has cancelled
-           Case{{.stock = 4, .sold = 5}, false, false},   // oversold
-           Case{{.stock = 2, .sold = 2}, false, true},    // the shop has taken some back meanwhile
+           Case{{.stock = 10, .sold = 8}, false, true},  // another buyer's
+           Case{{.stock = 10, .sold = 4}, false, true},  // another buyer has cancelled
+           Case{{.stock = 4, .sold = 5}, false, false},  // oversold
+           Case{{.stock = 2, .sold = 2}, false, true},   // the shop has taken some back meanwhile
            Case{{.stock = 10, .sold = 4, .has_price = true}, true, true},
        }) {
     Ledger ledger;

@@ -25,13 +25,9 @@ using namespace std::chrono_literals;
 class Shop {
  public:
   Shop(const TempDir& folder, std::vector<std::string> options) : output_(folder / "serve.out") {
-    std::vector<std::string> line{built_path("sluice-serve"), "--listen", "127.0.0.1:0", "--health",
-                                  "127.0.0.1:0",
-                                  "--data",
-                                  (folder / "data").string(),
-                                  "--notice",
-                                  "0s",
-                                  "--json"};
+    std::vector<std::string> line{
+        built_path("sluice-serve"), "--listen", "127.0.0.1:0", "--health", "127.0.0.1:0", "--data",
+        (folder / "data").string(), "--notice", "0s",          "--json"};
     line.insert(line.end(), options.begin(), options.end());
     process_.emplace(line, ProcessOptions{.directory = folder.path(), .output = output_});
     EXPECT_TRUE(comes_true([&] { return read_file(output_).find("\"port\":") != npos; }));
@@ -57,10 +53,10 @@ class Liar {
   std::string url() const { return fmt::format("http://127.0.0.1:{}", server_.port()); }
 
   static http::Response order(int status, std::string_view number, int id) {
-    return http::json(status, Json::object({{"id", fmt::to_string(id)},
-                                            {"number", number},
-                                            {"units", 1},
-                                            {"recorded", true}}));
+    return http::json(
+        status,
+        Json::object(
+            {{"id", fmt::to_string(id)}, {"number", number}, {"units", 1}, {"recorded", true}}));
   }
 
   std::atomic<int> clicks{0};
@@ -79,9 +75,9 @@ class Liar {
     routes.add(route("GET", "/v1/sales/tea", [](http::Request&&, http::Responder&& respond) {
       respond.send(http::json(200, Json::object({{"stock", 1'000'000}, {"sold", 0}})));
     }));
-    routes.add(
-        route("POST", "/v1/sales/tea/orders",
-              [this](http::Request&&, http::Responder&& respond) { respond.send(tells_(++clicks)); }));
+    routes.add(route(
+        "POST", "/v1/sales/tea/orders",
+        [this](http::Request&&, http::Responder&& respond) { respond.send(tells_(++clicks)); }));
     return routes;
   }
 
@@ -156,8 +152,8 @@ TEST_F(LoadTest, AThousandBuyersOfAHundredUnitsAreToldTheTruth) {
 
 TEST_F(LoadTest, AnOpenCrowdOfSeveralUnitsSomeOfThemSlow) {
   Shop shop{folder_, {"--sale", "tea=5000"}};
-  const auto ran = load(shop.url(), {"--rate", "200", "--for", "1s", "--units", "3", "--slow", "0.1",
-                                     "--slow-time", "300ms", "--think", "20ms"});
+  const auto ran = load(shop.url(), {"--rate", "200", "--for", "1s", "--units", "3", "--slow",
+                                     "0.1", "--slow-time", "300ms", "--think", "20ms"});
   ASSERT_EQ(ran.status, 0) << ran.output;
   const auto told = ran.json();
   EXPECT_EQ(told["buyers"], 200);
@@ -177,7 +173,9 @@ TEST_F(LoadTest, FindsTheHighestRateByItself) {
 
 TEST_F(LoadTest, SignsItsBuyersTokensAndGoesThroughTheWaitingRoom) {
   const auto keys = folder_ / "keys";
-  std::ofstream{keys} << "k1 " << "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=" << "\n";
+  std::ofstream{keys} << "k1 "
+                      << "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+                      << "\n";
   std::filesystem::permissions(keys, std::filesystem::perms::owner_read);
   Shop shop{folder_, {"--sale", "tea=20", "--room", "tea=100/50", "--keys", keys.string()}};
   const auto ran =
@@ -284,7 +282,7 @@ TEST_F(LoadTest, AUsersMistakeIsAnsweredInOneLine) {
 TEST_F(LoadTest, ASignalEndsItAndItStillSaysWhatThereWas) {
   Liar liar{[](int click) { return Liar::order(201, fmt::format("TEA{:04}", click), click); }};
   auto running = start({"--json", "loadtest", liar.url(), "--sale", "tea", "--rate", "500", "--for",
-                        "10m", "--shared"},
+                        "10m", "--shared", "--repeats", "0"},
                        "interrupted");
   EXPECT_TRUE(comes_true([&] { return liar.clicks > 100; }));
   running.signal(SIGINT);
@@ -301,8 +299,8 @@ TEST_F(LoadTest, AServiceThatIsKilledAndStartedAgainIsNoticedByNoBuyer) {
                                          fmt::format("127.0.0.1:{}", port)};
   std::optional<Shop> shop;
   shop.emplace(folder_, options);
-  auto running = start({"--json", "loadtest", shop->url(), "--sale", "tea", "--rate", "300", "--for",
-                        "4s", "--tries", "100", "--patience", "60s", "--audit"},
+  auto running = start({"--json", "loadtest", shop->url(), "--sale", "tea", "--rate", "300",
+                        "--for", "4s", "--tries", "100", "--patience", "60s", "--audit"},
                        "through");
   for (int i = 0; i < 2; ++i) {
     const auto sold = (i + 1) * 300;

@@ -23,9 +23,8 @@ Reading read(std::string_view input, std::size_t piece) {
   Reading reading;
   while (!input.empty()) {
     // A copy of its own, so that a look behind the end is found.
-    const std::vector<char> bytes(input.begin(),
-                                  input.begin() + static_cast<std::ptrdiff_t>(
-                                                      std::min(piece, input.size())));
+    const std::vector<char> bytes(
+        input.begin(), input.begin() + static_cast<std::ptrdiff_t>(std::min(piece, input.size())));
     const auto used = reader.consume({bytes.data(), bytes.size()});
     test::require(used <= bytes.size(), "more was used than there is");
     input.remove_prefix(used);

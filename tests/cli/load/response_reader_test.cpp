@@ -19,7 +19,8 @@ std::string trouble_of(std::string_view bytes) {
 }
 
 constexpr std::string_view refusal =
-    "HTTP/1.1 429 Too Many Requests\r\nDate: now\r\nretry-after:  7 \r\nContent-Length: 4\r\n\r\nbusy";
+    "HTTP/1.1 429 Too Many Requests\r\nDate: now\r\nretry-after:  7 \r\nContent-Length: "
+    "4\r\n\r\nbusy";
 
 TEST(ResponseReader, ReadsAnAnswerInPiecesOfEverySize) {
   for (std::size_t piece = 1; piece <= refusal.size(); ++piece) {
