@@ -36,11 +36,10 @@ struct Told {
 };
 
 std::string text_of(const std::string& buyer, const Told& told) {
-  return fmt::format("{} {}, was told of {} {}{}{}{}", buyer,
-                     names_of_wishes[static_cast<std::size_t>(told.wish)],
-                     told.number.empty() ? "sold out" : told.number, told.id,
-                     told.is_paid ? ", paid" : "", told.is_cancelled ? ", cancelled" : "",
-                     told.has_ended ? ", ended" : "");
+  return fmt::format(
+      "{} {}, was told of {} {}{}{}{}", buyer, names_of_wishes[static_cast<std::size_t>(told.wish)],
+      told.number.empty() ? "sold out" : told.number, told.id, told.is_paid ? ", paid" : "",
+      told.is_cancelled ? ", cancelled" : "", told.has_ended ? ", ended" : "");
 }
 
 struct Plan {
@@ -196,8 +195,8 @@ class ServiceStorm : public testing::Test {
     EXPECT_EQ(told_.size(), static_cast<std::size_t>(plan_.buyers)) << "some got no last answer";
   }
 
-  /// Each kind once, then at random. Who was killed gets some time: a shop that is always down sells
-  /// nothing, and proves nothing.
+  /// Each kind once, then at random. Who was killed gets some time: a shop that is always down
+  /// sells nothing, and proves nothing.
   void kill_while(const std::function<bool()>& goes_on) {
     using enum test::StormShop::Victim;
     constexpr test::StormShop::Victim victims[] = {seller, redis, postgresql, all};
@@ -213,8 +212,8 @@ class ServiceStorm : public testing::Test {
       ++kills;
       shop_.kill(victims[lot], random_);
       std::cout << "killed " << names[lot] << std::endl;
-      kill_at = std::chrono::steady_clock::now() + (lot == 0 ? 300ms : 1200ms) +
-                1ms * (random_() % 600);
+      kill_at =
+          std::chrono::steady_clock::now() + (lot == 0 ? 300ms : 1200ms) + 1ms * (random_() % 600);
     }
     EXPECT_GE(kills, std::size(victims));
   }

@@ -96,8 +96,8 @@ class StormShop {
                                  fmt::format("127.0.0.1:{}", ports_[seller]), "--health",
                                  "127.0.0.1:0", "--store", redis_.url(), "--orders", orders_,
                                  "--sales", (folder_ / "sales.json").string(), "--payments",
-                                 "acme=" + (folder_ / "secrets").string(), "--notice", "0s", "--claim-after", "1s",
-                                 "--loops", "1"},
+                                 "acme=" + (folder_ / "secrets").string(), "--notice", "0s",
+                                 "--claim-after", "1s", "--loops", "1"},
         ProcessOptions{.directory = folder_.path(), .output = output(seller)});
   }
 

@@ -316,5 +316,24 @@ TEST_F(LoadTest, AServiceThatIsKilledAndStartedAgainIsNoticedByNoBuyer) {
   EXPECT_EQ(ran.json()["orders"], 1200) << ran.output;
 }
 
+TEST_F(LoadTest, TheDemoOverHttpIsVerifiedAsTheOtherOne) {
+  for (const auto& ran : {run({"--json", "demo", "--http", "--buyers", "500"}),
+                          run_on_redis({"--json", "demo", "--http", "--buyers", "500", "--stock",
+                                        "50", "--instances", "2"})}) {
+    ASSERT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.json()["ok"], true);
+    EXPECT_EQ(ran.json()["figures"]["left"], 0) << ran.output;
+  }
+  EXPECT_EQ(PlainClient{server_.port()}.command({"KEYS", "*demo*"}).as_items().size(), 0U)
+      << "it leaves nothing on a server that others use";
+}
+
+TEST_F(LoadTest, TheDemoOverHttpServesNobodyElsesSales) {
+  run_on_redis({"sale", "create", "coffee", "--stock", "5", "--type", "CO"});
+  const auto ran = run_on_redis({"demo", "--http", "--buyers", "10"});
+  EXPECT_EQ(ran.status, 73) << ran.output;
+  EXPECT_TRUE(ran.says("not the demo's")) << ran.output;
+}
+
 }  // namespace
 }  // namespace sluice::test
