@@ -95,11 +95,14 @@ class Recovery {
         on_the_way_(sale_),
         mends_definition_(mends_definition) {}
 
-  SaleRecovery run(OrderStore::Fields kept);
+  /// Where it fails, the next one may begin at once.
+  SaleRecovery run(const OrderStore::Fields& kept);
 
  private:
   using Pairs = std::vector<std::pair<std::string, std::string>>;
 
+  SaleRecovery carry_out(OrderStore::Fields kept);
+  void make_way() noexcept;
   void close_gate(const OrderStore::Fields& kept);
   void restore_orders();
   void reconcile_streams();
@@ -648,7 +651,23 @@ void Recovery::open_gate(const Count& all, const OrderStore::Fields& kept) {
                             sale_.name, store_.describe())};
 }
 
-SaleRecovery Recovery::run(OrderStore::Fields kept) {
+SaleRecovery Recovery::run(const OrderStore::Fields& kept) {
+  try {
+    return carry_out(kept);
+  } catch (...) {
+    make_way();
+    throw;
+  }
+}
+
+void Recovery::make_way() noexcept {
+  try {
+    store_.run(scripts::sale_drop_recovery, {keys_.recovery}, {token_}, repeatable).get();
+  } catch (const std::exception&) {  // its mark ends by itself
+  }
+}
+
+SaleRecovery Recovery::carry_out(OrderStore::Fields kept) {
   orders_.add_sale(sale_.name, sale_.stock);
   close_gate(kept);
   enter(store_, sale_, orders_);  // a database that is new, or older, learns the definition

@@ -71,8 +71,8 @@ Tally tally_of(const load::LoadReport& report) {
   tally.sold_out = count(load::Step::click, "409 sold-out");
   tally.repeats_same = report.tally.repeats_same;
   tally.repeats_other = report.ledger.breaches();
-  tally.others = report.tally.arrived - std::min<std::uint64_t>(report.tally.arrived,
-                                                                orders + tally.sold_out);
+  tally.others =
+      report.tally.arrived - std::min<std::uint64_t>(report.tally.arrived, orders + tally.sold_out);
   tally.latencies = clicks;
   for (const auto& [buyer, entry] : report.ledger.orders())
     tally.numbers.push_back(entry.order.number);
@@ -84,7 +84,7 @@ Tally tally_of(const load::LoadReport& report) {
 }  // namespace
 
 ServedSale hold_sale_over_http(const ServedPlan& plan, const std::stop_token& stop,
-                          const std::function<void(const std::string&)>& progress) {
+                               const std::function<void(const std::string&)>& progress) {
   Served served{plan};
   load::LoadOptions options;
   options.urls = served.urls();
