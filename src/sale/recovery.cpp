@@ -160,10 +160,10 @@ class Recovery {
 
 /// No worker begins one of its own while this one goes on.
 void Recovery::stay_known() {
-  constexpr std::chrono::seconds often_enough{10};
+  constexpr std::chrono::seconds often_enough{5};
   if (store_.clock().steady() < known_since_ + often_enough) return;
   known_since_ = store_.clock().steady();
-  store_.run({"PEXPIRE", keys_.recovery, "60000"}, repeatable).get();
+  store_.run({"PEXPIRE", keys_.recovery, "20000"}, repeatable).get();
 }
 
 void Recovery::check_mine(bool is_mine) const {
@@ -244,6 +244,7 @@ void Recovery::in_parts(const Pairs& pairs, const Write& write) {
     for (auto i = at; i < std::min(at + most_written, pairs.size()); ++i)
       args.insert(args.end(), {pairs[i].first, pairs[i].second});
     write(Words{args});
+    stay_known();
   }
 }
 
@@ -317,6 +318,7 @@ void Recovery::tell_parts() {
       orders_.payments().cancel_units(sale_.name, id, units, "recovered " + name, told_by_store);
       has_told = true;
     }
+    stay_known();
     cursor = reply.as_items().at(0).as_text();
   } while (cursor != "0");
   if (has_told) read_returns();
@@ -377,6 +379,7 @@ void Recovery::reconcile_streams() {
     }
     put(lost);
     remove_entries(void_entries);
+    stay_known();
   });
   on_the_way_.sort();
 }

@@ -66,7 +66,8 @@ if under_way and string.match(under_way, '^%S+') == ARGV[1] then redis.call('del
 return false
 
 -- script begin_recovery
--- Admit nobody from now on; make the sale again if it is lost.
+-- Admit nobody from now on; make the sale again if it is lost. The mark lives for 20 s, and is
+-- renewed while the recovery goes on: so long one that was killed at it holds up the next.
 -- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] which recovery is under way
 -- ARGV[1] consumer group   ARGV[2] token of this recovery   ARGV[3] how many pairs always count
 -- then pairs: field, value; the others count for a lost sale
@@ -79,7 +80,7 @@ elseif tonumber(ARGV[3]) > 0 then
   redis.call('hset', KEYS[1], unpack(ARGV, 4, 3 + 2 * ARGV[3]))
 end
 redis.call('hset', KEYS[1], 'recovering', ARGV[2])
-redis.call('set', KEYS[3], ARGV[2] .. ' ' .. store_now(), 'PX', 60000)
+redis.call('set', KEYS[3], ARGV[2] .. ' ' .. store_now(), 'PX', 20000)
 -- include sale/sale.lua group
 local there = redis.call('hmget', KEYS[1], 'capacity', 'changes', 'epoch', 'closed')
 return {store_now(), lost and 1 or 0, there[1] or '0', there[2] or '0', there[3] or '0',

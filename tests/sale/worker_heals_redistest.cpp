@@ -289,7 +289,7 @@ class SaleGate : public SaleWorker {
   bool recovers_now() { return sale::recover_if_needed(*store_, name_, *orders_).has_value(); }
   /// Of a process that was killed.
   void leave_mark(const std::string& store) {
-    store_->run({"SET", "{" + name_ + "}:recovery", "token " + store, "PX", "60000"}).get();
+    store_->run({"SET", "{" + name_ + "}:recovery", "token " + store, "PX", "20000"}).get();
   }
 };
 

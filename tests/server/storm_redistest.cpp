@@ -3,9 +3,11 @@
 // SLUICE_STORM_SECONDS: how long (scripts/service_storm); SLUICE_SEED repeats the kills.
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "server/curl.hpp"
@@ -193,7 +195,7 @@ class ServiceStorm : public testing::Test {
           }
           --working;
         });
-      const auto patience = begins + plan_.lasts + 60s;
+      const auto patience = begins + plan_.lasts + 90s;
       kill_while([&] { return working > 0 && std::chrono::steady_clock::now() < patience; });
       stopped = true;
     }

@@ -32,10 +32,10 @@ class StormShop {
     orders_ = postgresql_->url(postgresql_->make_database());
     std::ofstream{folder_ / "secrets"} << storm_secret << '\n';
     ::chmod((folder_ / "secrets").c_str(), 0600);
-    std::ofstream{folder_ / "sales.json"} << fmt::format(
-        R"([{{"name": "tea", "stock": {}, "type": "TEA", "digits": 7, "price": 500, "currency": "CNY",)"
-        R"( "pay-within": "1s", "grace": "500ms"}}])",
-        stock);
+    std::ofstream{folder_ / "sales.json"}
+        << fmt::format(R"([{{"name": "tea", "stock": {}, "type": "TEA", "digits": 7, "price": 500,)"
+                       R"( "currency": "CNY", "pay-within": "1s", "grace": "500ms"}}])",
+                       stock);
     for (int i = 0; i < sellers; ++i) {
       ports_.push_back(free_port());
       crew_.push_back(nullptr);

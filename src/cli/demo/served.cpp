@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 
 #include "base/json_value.hpp"
 #include "base/random.hpp"
