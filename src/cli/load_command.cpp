@@ -35,7 +35,7 @@ struct LoadArgs {
 
 constexpr std::int64_t most_buyers = 1'000'000;
 constexpr std::string_view details =
-    R"(Without --rate and --buyers it finds out how many can be served, and measures at 70 % of that.
+    R"(Without --rate and --buyers it finds out how many can be served, and measures at 70 % of it.
 Each buyer looks at the sale, thinks, and buys with one key; some click twice. After 429 and 503
 he comes again when Retry-After says, after a broken connection at once, and with the same key.
 Times count from when he meant to ask, also where no connection was free for him.
