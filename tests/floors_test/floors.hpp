@@ -41,7 +41,7 @@ inline constexpr std::array folders{
     Folder{"proxy", "resp loop net topology base"},
     Folder{"server", "sale room token store http net base"},
     // 5
-    Folder{"cli", "public server net proxy open topology base"},
+    Folder{"cli", "public server loop net proxy open topology base"},
     Folder{"examples", "public"},
     // Public headers show nothing of src/, nor of a library.
     Folder{"public", ""},

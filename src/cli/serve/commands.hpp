@@ -35,6 +35,7 @@ struct ServeArgs {
   std::size_t loops = 0;
   std::chrono::milliseconds stop_within{20'000};
   std::chrono::milliseconds notice{5'000};
+  std::chrono::milliseconds claim_after{0};  ///< 0: as suits the store
   bool json = false;
 };
 

@@ -123,6 +123,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   options.shop.orders = places.orders;
   if (places.store.starts_with("embedded:"))  // no other process has what a dead one took
     options.shop.worker.claim_after = 3s;
+  if (args.claim_after > 0ms) options.shop.worker.claim_after = args.claim_after;
   if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
   if (!args.shop_keys_file.empty()) options.shop_keys = server::ShopKeys::load(args.shop_keys_file);
   options.http.listen = endpoint_of(args.listen);
@@ -282,6 +283,10 @@ std::vector<Option> serve_options(ServeArgs& args) {
        into(args.notice)},
       {"--stop-within", "TIME", "After a signal: answer what was asked, for so long at most",
        into(args.stop_within)},
+      {"--claim-after", "TIME",
+       "Orders that a dead process was bringing into the database are taken over after so long; "
+       "more than a transaction may take; 0: 3 s in an embedded engine, else 30 s",
+       into(args.claim_after)},
       {"--json", "", "The greeting as one JSON object, for programs", into(args.json)}};
 }
 
