@@ -129,7 +129,7 @@ class OrderWorker::Impl {
   Entries take_over(const std::stop_token& stop);
   Entries claim(const std::stop_token& stop);
   void settle_some();
-  void bring_in_money(std::size_t most);
+  bool bring_in_money(std::size_t most);
   void recover_if_needed();
   bool try_alone(const sale::OrderQueue::Suspect& suspect, const std::stop_token& stop);
   void read_ahead();
@@ -297,7 +297,7 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, 
   if (clock_.steady() >= next_settling_) settle_some();
   while (clock_.steady() >= next_claim_)
     if (auto entries = take_over(stop); !entries.empty()) return entries;
-  if (may_wait) return queue_.read(options_.batch, options_.idle_wait);
+  if (may_wait && !settle_from_) return queue_.read(options_.batch, options_.idle_wait);
   read_ahead();
   return await_read_ahead();
 }
@@ -346,9 +346,10 @@ void OrderWorker::Impl::settle_some() {
     settlement_.emplace(store_, sale_, orders_);
   else if (!settle_from_)  // somebody may have lost and made it again, or closed it
     enter_sale();
-  if (sale_.payment) bring_in_money(most);
+  const bool has_more = sale_.payment && bring_in_money(most);
   const auto some = settlement_->settle_some(settle_from_.value_or(-1), most);
   settle_from_ = some.next;
+  if (has_more && !settle_from_) settle_from_ = -1;
   if (!settle_from_) next_settling_ = clock_.steady() + pause_between_looks();
   if (!some.lost) return;
   try {
@@ -361,10 +362,14 @@ void OrderWorker::Impl::settle_some() {
 
 /// Payments whose order came after them, and orders that were not paid in time; in the database
 /// alone. The store follows where returns are settled: what it has lost holds up nothing there.
-void OrderWorker::Impl::bring_in_money(std::size_t most) {
+/// True: there may be more of them.
+bool OrderWorker::Impl::bring_in_money(std::size_t most) {
   auto& money = orders_.payments();
-  for (const auto& payment : money.ready(sale_.name, most)) money.apply(payment);
-  for (const auto id : money.due(sale_.name, most)) money.expire(sale_.name, id);
+  const auto ready = money.ready(sale_.name, most);
+  for (const auto& payment : ready) money.apply(payment);
+  const auto due = money.due(sale_.name, most);
+  for (const auto id : due) money.expire(sale_.name, id);
+  return ready.size() == most || due.size() == most;
 }
 
 void OrderWorker::Impl::recover_if_needed() {

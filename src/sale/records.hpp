@@ -5,7 +5,7 @@
 ///                     returned, and his latest order
 ///   {NAME}:requests   "bytes of the buyer:buyer" + request -> ORDER without its request, of each
 ///                     earlier order
-///   {NAME}:returned   "id:seq" -> units, of each return; below 0 of each retake
+///   {NAME}:returned   "id:seq" -> units, of each return; below 0 of each retake, 0 of one refused
 ///   {NAME}:orders     stream: order ORDER, buyer
 ///
 /// ORDER is the text "state n sequence number units issued_us request": state is a letter (see
@@ -38,6 +38,9 @@ std::optional<SaleOrder> order_of(std::string_view text, std::string buyer);
 /// The other way round. Throws Error{corrupt} for an order whose id is not of the second in which
 /// it was issued: no sale gives such ids.
 std::string text_of(const SaleOrder& order);
+
+/// What `{NAME}:returned` says of a retake that was refused.
+constexpr std::string_view refused_units = "0";
 
 /// What the store knows of a buyer.
 struct BuyerRecord {

@@ -140,10 +140,10 @@ return 1
 
 -- script take_again
 -- Take the units of an order that had ended once more, if they are left and its buyer may have
--- them.
+-- them. Whoever asks again is answered the same: the database may be hearing of the first answer.
 -- KEYS and ARGV[1..4] as give_back   ARGV[5] units
--- Reply: 1 it has them, now or before; 0 refused; -1 the store has no such order; -3 nobody may
---        change the sale now
+-- Reply: 1 it has them, now or before; 0 refused, now or before; -1 the store has no such order;
+--        -3 nobody may change the sale now
 -- include sale/recovery.lua store
 -- include sale/recovery.lua is_shut
 -- include sale/records.lua order_of_request
@@ -152,12 +152,14 @@ local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'archived', 'given
                         'recovering', 'store', 'limit', 'unit_limit')
 if sale[3] then return 0 end
 if is_shut(sale[5], sale[6]) then return -3 end
-if redis.call('hexists', KEYS[4], ARGV[4]) == 1 then return 1 end
+local answered = redis.call('hget', KEYS[4], ARGV[4])
+if answered then return answered == '0' and 0 or 1 end
 local live, units, latest, order, state, place = order_of_request()
 if not sale[1] or not live or state == 'a' then return -1 end
 local more, limit, unit_limit = tonumber(ARGV[5]), tonumber(sale[7]), tonumber(sale[8])
 if more > sale[1] - sale[2] or (limit > 0 and live >= limit)
    or (unit_limit > 0 and units + more > unit_limit) then
+  redis.call('hset', KEYS[4], ARGV[4], '0')
   return 0
 end
 

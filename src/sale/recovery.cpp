@@ -145,6 +145,8 @@ class Recovery {
   OnTheWay on_the_way_;
   std::vector<SaleOrder> sent_;
   std::unordered_map<std::string, std::int64_t> returns_;  // of the database
+  std::unordered_set<std::string> asked_;                  // retakes, which are not in returns_
+  std::vector<std::pair<std::int64_t, std::int64_t>> new_ends_;  // in returns_: id and seq
   Count::Units parts_;
   SaleRecovery done_;
 
@@ -324,15 +326,22 @@ void Recovery::tell_parts() {
   if (has_told) read_returns();
 }
 
-/// As the store is to have them. A retake that was asked for is asked for again.
+/// As the store is to have them. A retake that was asked for is asked for again; one that was
+/// refused stays so.
 void Recovery::read_returns() {
   returns_.clear();
+  asked_.clear();
+  new_ends_.clear();
   parts_.clear();
   std::int64_t after = std::numeric_limits<std::int64_t>::min();
   for (;;) {
     const auto page = orders_.returns(sale_.name, after, page_size, false);
     for (const auto& back : page) {
-      if (back.units < 0 && !back.done) continue;
+      if (back.units < 0 && !back.done) {
+        asked_.insert(fmt::format("{}:{}", back.order.id, back.seq));
+        continue;
+      }
+      if (back.ends && !back.done) new_ends_.emplace_back(back.order.id, back.seq);
       returns_.emplace(fmt::format("{}:{}", back.order.id, back.seq), back.units);
       if (!back.ends) parts_[back.order.id] = sum(parts_[back.order.id], back.units);
     }
@@ -527,6 +536,10 @@ void Recovery::restore_returned(const Count& all) {
   for (const auto& [name, units] : returns_) known.insert(leading_number<std::int64_t>(name));
   for (const auto& [id, units] : all.ended)
     if (!known.contains(id)) right.emplace(fmt::format("{}:1", id), units);
+  // One that ended since its row was read stands in the records that were counted: the store gets
+  // its units back when the gate is open.
+  for (const auto& [id, seq] : new_ends_)
+    if (!all.ended.contains(id)) right.erase(fmt::format("{}:{}", id, seq));
   Pairs wrong;
   const auto most = fmt::to_string(page_size);
   std::string cursor = "0";
@@ -536,6 +549,7 @@ void Recovery::restore_returned(const Count& all) {
     for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
       const auto& name = fields[i].as_text();
       const auto found = right.find(name);
+      if (fields[i + 1].as_text() == refused_units && asked_.contains(name)) continue;
       if (found == right.end())
         wrong.emplace_back(name, "0");
       else if (fields[i + 1].as_text() == fmt::to_string(found->second))

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,11 +40,12 @@ class DatabaseClock {
 
 struct Killed {};
 
-/// Kills at the n-th step of all that a process asks of store and database.
+/// What comes over a process at the n-th step of all that it asks of store and database.
 struct LifeFate {
   int steps_left;
+  std::function<void()> comes;
   void step() {
-    if (--steps_left < 0) throw Killed{};
+    if (--steps_left == -1) comes();
   }
 };
 
@@ -125,7 +127,18 @@ class Life {
   /// Does `deed` in a process that is killed after so many steps. False: it was.
   template <class Deed>
   bool survives(int steps, const Deed& deed) {
-    LifeFate fate{1000};
+    try {
+      interrupted(steps, deed, [] { throw Killed{}; });
+    } catch (const Killed&) {
+      return false;
+    }
+    return true;
+  }
+
+  /// Does `deed` in a process that stands still after so many steps, while others do `meanwhile`.
+  template <class Deed>
+  void interrupted(int steps, const Deed& deed, std::function<void()> meanwhile) {
+    LifeFate fate{1000, std::move(meanwhile)};
     FaultyStore mortal{*store_};
     mortal.plan = [&](std::string_view) {
       fate.step();
@@ -133,14 +146,13 @@ class Life {
     };
     WatchedOrders mortal_orders{orders_};
     mortal_orders.before = [&](std::string_view) { fate.step(); };
-    auto sale = Sale::load(mortal, "s").get();
+    auto sale = std::is_invocable_v<Deed, Store&, OrderStore&> ? std::nullopt
+                                                               : Sale::load(mortal, "s").get();
     fate.steps_left = steps;
-    try {
+    if constexpr (std::is_invocable_v<Deed, Store&, OrderStore&>)
+      deed(mortal, mortal_orders);
+    else
       deed(*sale, mortal_orders);
-    } catch (const Killed&) {
-      return false;
-    }
-    return true;
   }
 
   /// Every check of the audit, and the sums that it goes by.

@@ -74,11 +74,11 @@ TEST(SaleLife, V06_APaymentAndTheExpiryAtOneInstantPayOrReturnNeverBoth) {
     life.pass(32min);
     // Each side has looked before the other one writes.
     const auto due = life.payments().due("s", 10);
-    life.payments().keep(Life::payment(order, "e"));
     ASSERT_EQ(due.size(), 1u);
     bool expired = false;
     PaymentResult paid;
     if (i % 2 == 0) expired = life.payments().expire("s", order.id);
+    life.payments().keep(Life::payment(order, "e"));
     paid = life.payments().apply(Life::payment(order, "e"));
     if (i % 2 == 1) expired = life.payments().expire("s", order.id);
     EXPECT_EQ(expired, i % 2 == 0);
@@ -131,6 +131,52 @@ TEST(SaleLife, V08_ALatePaymentGoesBackWhereNoneAreLeft) {
             (Strings{"order.expired", "order.paid_late", "order.refunding", "order.refunded"}));
   EXPECT_EQ(life.left(), 2);
   life.expect_sound();
+}
+
+/// Two processes ask the store for the units of one order, and it has them when the second one
+/// asks: had the second been given them, the first would send back the money of units that nobody
+/// could sell any more.
+TEST(SaleLife, ARetakeThatWasRefusedIsRefusedToAllWhoAsk) {
+  Life life;
+  const auto order = *life.buy("ann", "r", 9).order;
+  life.work();
+  life.pass(33min);
+  life.sale().expire(life.orders());
+  const auto other = *life.buy("bob", "r", 9).order;
+  life.work();
+  const auto payment = Life::payment(order, "late");
+  life.payments().keep(payment);
+  ASSERT_EQ(life.payments().apply(payment).state, PaymentState::asking);
+  const auto retake = life.orders().returns("s", order.id - 1, 10, true).back();
+  sale::Records records{life.store(), life.sale().definition()};
+  ASSERT_EQ(records.take_again(retake).get(), sale::Records::Retaken::refused);
+  life.sale().cancel(life.orders(), {"bob"}, {"r"}, "");  // here the first process stands still
+  ASSERT_EQ(life.left(), 9);
+  EXPECT_EQ(records.take_again(retake).get(), sale::Records::Retaken::refused);
+  for (const auto& check : audit(life.store(), life.sale(), life.orders()).checks)
+    EXPECT_TRUE(check.ok) << check.name << ": " << check.detail;
+  recover(life.store(), "s", life.orders());
+  EXPECT_FALSE(life.payments().end_retake("s", order.id, retake.seq, false)) << "it was told";
+  EXPECT_EQ(life.state(order), OrderState::refunding);
+  EXPECT_EQ(life.left(), 9);
+  life.expect_sound();
+}
+
+/// A store that was away while buyers paid: what was kept then pays, however long it took.
+TEST(SaleLife, PaymentsThatWereKeptInTimePayThoughNobodyCouldApplyThem) {
+  auto sale = Life::usual();
+  sale.stock = 300;
+  Life life{sale};
+  std::vector<SaleOrder> orders;
+  for (int i = 0; i < 300; ++i) orders.push_back(*life.buy("b" + std::to_string(i)).order);
+  life.work();
+  // Told in another order than the deadlines have.
+  for (auto order = orders.rbegin(); order != orders.rend(); ++order)
+    life.payments().keep(Life::payment(*order, "of " + order->number));
+  life.pass(1h);
+  EXPECT_EQ(life.sale().expire(life.orders()), 0U);
+  life.expect_sound();  // one look of a worker
+  for (const auto& order : orders) EXPECT_EQ(life.state(order), OrderState::paid);
 }
 
 TEST(SaleLife, V09_AnEventThatIsToldTenTimesPaysOnce) {
@@ -336,6 +382,31 @@ TEST(SaleLife, AStoreThatForgetsWhatBecameOfAnOrderLearnsItFromTheDatabase) {
       EXPECT_EQ(life.left(), left);
       EXPECT_EQ(life.state(order), state);
     }
+  }
+}
+
+/// A worker goes on to expire orders in the database while the sale is recovered, and a cancel that
+/// began before goes on, too.
+TEST(SaleLife, WhatEndsWhileTheSaleIsRecoveredGivesItsUnitsBackOnce) {
+  bool is_reached = true;
+  for (int steps = 0; is_reached; ++steps) {
+    SCOPED_TRACE("at step " + std::to_string(steps));
+    Life life;
+    const auto ann = *life.buy("ann", "r", 3).order;
+    const auto bob = *life.buy("bob", "r", 2).order;
+    life.work();
+    life.pass(33min);
+    is_reached = false;
+    life.interrupted(
+        steps, [](Store& store, OrderStore& orders) { recover(store, "s", orders); },
+        [&] {
+          is_reached = true;
+          EXPECT_TRUE(life.payments().expire("s", ann.id));
+          EXPECT_TRUE(life.orders().end_order("s", bob.id, OrderState::cancelled, "").now);
+        });
+    life.expect_sound();
+    EXPECT_EQ(life.left(), 9);
+    if (testing::Test::HasFailure()) return;
   }
 }
 

@@ -106,6 +106,20 @@ TEST_P(OrderPaymentsSuite, AnOverdueOrderEndsOnceAndALatePaymentAsksForItsUnits)
   expect_sound();
 }
 
+TEST_P(OrderPaymentsSuite, WhatAKeptPaymentIsForDoesNotExpire) {
+  sell("1000", {order(1, "ann"), order(2, "bob")});
+  ASSERT_TRUE(test::comes_true([&] { return money().due("s", 10).size() == 2; }));
+  for (const auto& [of, amount] : {std::pair{order(1, "ann"), 7}, std::pair{order(2, "bob"), 8}}) {
+    const auto kept = payment_of(of, "of " + of.number, amount);
+    money().keep(kept);
+    EXPECT_FALSE(money().expire("s", of.id));
+    EXPECT_TRUE(money().apply(kept).now);
+  }
+  EXPECT_EQ(state(1), OrderState::paid);
+  EXPECT_TRUE(money().expire("s", 2)) << "what was paid does not fit";
+  expect_sound();
+}
+
 TEST_P(OrderPaymentsSuite, V14_PartsAreCancelledAndRefundedOnceForEachKey) {
   sell("3600000000", {order(1, "ann", 1, 5)});
   const auto pay = payment_of(order(1, "ann"), "e", 35);

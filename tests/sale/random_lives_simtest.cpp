@@ -36,10 +36,22 @@ class RandomLives {
   }
   int below(int bound) { return std::uniform_int_distribution{0, bound - 1}(random_); }
 
-  /// Half of the processes die, somewhere.
+  /// Half of the processes die, somewhere, or stand still there while others go on.
   template <class Deed>
-  void mortal(const Deed& deed) {
-    life_.survives(below(2) == 0 ? below(12) : 1000, deed);
+  void mortal(const Deed& deed, int most_steps = 12) {
+    const auto steps = below(2) == 0 ? below(most_steps) : 1000;
+    if (is_meanwhile_ || below(2) == 0) {
+      life_.survives(steps, deed);
+      return;
+    }
+    try {
+      life_.interrupted(steps, deed, [this] {
+        is_meanwhile_ = true;
+        for (int others = 1 + below(3); others > 0; --others) act();
+        is_meanwhile_ = false;
+      });
+    } catch (const Error&) {  // the sale was recovered meanwhile, say
+    }
   }
 
   void act() {
@@ -47,7 +59,9 @@ class RandomLives {
       case 0:
       case 1:
       case 2: return buy();
-      case 3: return life_.work();
+      case 3:
+        if (!is_being_recovered_) life_.work();  // it would wait for that
+        return;
       case 4:
       case 5: return pay();
       case 6: return life_.pass(std::chrono::minutes{below(25)});
@@ -57,7 +71,7 @@ class RandomLives {
       case 10: return refund();
       default:
         if (below(4) == 0) save();
-        if (below(4) == 0) lose();
+        if (below(4) == 0 && !is_being_recovered_) lose();
         mortal([](Sale& sale, OrderStore& orders) { sale.settle(orders); });
     }
   }
@@ -126,6 +140,9 @@ class RandomLives {
     for (int i = 0; i < std::ssize(Life::keys); ++i)
       if (lost == i || lost == 9) life_.store().run({"DEL", Life::keys[i]}).get();
     if (lost > 9 && is_saved_) life_.come_back();
+    is_being_recovered_ = true;
+    mortal([](Store& store, OrderStore& orders) { recover(store, "s", orders); }, 60);
+    is_being_recovered_ = false;
     recover(life_.store(), "s", life_.orders());
   }
 
@@ -159,6 +176,8 @@ class RandomLives {
   test::PaymentSimulator provider_;
   std::vector<SaleOrder> bought_;
   bool is_saved_ = false;
+  bool is_meanwhile_ = false;  // somebody stands still
+  bool is_being_recovered_ = false;
 };
 
 TEST(SaleLives, V54_RandomOnesAddUpHoweverOftenProcessesDie) {

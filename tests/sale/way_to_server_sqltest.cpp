@@ -1,4 +1,5 @@
 // How a program comes to its database server: TLS, passwords, sockets.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "sale/database_servers.hpp"
@@ -94,6 +95,30 @@ TEST_P(WayToServer, WhereNobodyListensTheErrorSaysSo) {
   const auto message = failure_of(server_.url(database_, std::uint16_t{1}));
   EXPECT_NE(message.find("127.0.0.1"), std::string::npos) << message;
   EXPECT_NE(failure_of(server_.url("nowhere")).find("nowhere"), std::string::npos);
+}
+
+/// Of a server whose zone puts its clocks back: an hour comes twice, and deadlines know which of
+/// the two it is.
+TEST(MariadbAlone, V52_TheHourThatComesTwiceInAutumnIsTwoHours) {
+  auto& server = mariadb();
+  const auto database = server.make_database();
+  const auto url = server.url_with_password(database);
+  open_order_store(url);
+  constexpr std::int64_t put_back = 1'792'890'000;  // 2026-10-25T01:00:00Z: from 03:00 to 02:00
+  server.sql("mysql", fmt::format("INSERT INTO time_zone VALUES (9001, 'N');"
+                                  "INSERT INTO time_zone_name VALUES ('Shop', 9001);"
+                                  "INSERT INTO time_zone_transition_type VALUES "
+                                  "(9001, 0, 7200, 1, 'S'), (9001, 1, 3600, 0, 'W');"
+                                  "INSERT INTO time_zone_transition VALUES "
+                                  "(9001, {}, 0), (9001, {}, 1)",
+                                  put_back - 200 * 24 * 3600, put_back));
+  for (const auto instant : {put_back - 1800, put_back + 1800}) {
+    server.sql("mysql", fmt::format("SET GLOBAL init_connect = \"SET time_zone = 'Shop', "
+                                    "timestamp = {}\"",
+                                    instant));
+    EXPECT_EQ(open_order_store(url)->wall(), WallTime{std::chrono::seconds{instant}});
+  }
+  server.sql("mysql", "SET GLOBAL init_connect = ''");
 }
 
 INSTANTIATE_TEST_SUITE_P(

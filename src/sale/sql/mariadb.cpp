@@ -160,7 +160,9 @@ SqlDialect mariadb_dialect(const std::string& text) {
       .description = url.description,
       .connect = [connection = mariadb_connection(url)](
                      soci::session& session) { session.open(soci::mysql, connection); },
-      .on_connect = {"SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+      // NOW() is a time of the session's zone, and in autumn an hour of most zones comes twice.
+      .on_connect = {"SET SESSION time_zone = '+00:00'",
+                     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
                      "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
                      // A process that stands still with the sale's row in its hands holds up all
                      // others. MySQL does not know the second, and reads it as a comment.

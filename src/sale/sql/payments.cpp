@@ -287,12 +287,23 @@ bool SqlOrderPayments::expire(const std::string& sale, std::int64_t id) {
       return false;
     long long now = 0;
     in.sql() << fmt::format("SELECT {}", dialect().now_us), soci::into(now);
-    if (row->pay_by_us > now - in.terms()->grace.count()) return false;
+    if (row->pay_by_us > now - in.terms()->grace.count() || is_told_of(in, *row)) return false;
     in.change(*row, OrderState::expired, "order.expired");
     in.change_stock(row->units());
     in.note_return(*row, row->units(), SaleTransaction::Return::end);
     return true;
   });
+}
+
+/// A payment was kept that nobody has applied yet: it says what becomes of the order.
+bool SqlOrderPayments::is_told_of(const SaleTransaction& sale, const OrderRow& row) {
+  const auto name = to_column(sale.name());
+  const auto number = to_column(row.order.number);
+  long long waiting = 0;
+  sale.sql() << "SELECT COUNT(*) FROM sale_payments WHERE sale_name = :n AND state = 'waiting' AND "
+                "number = :o",
+      soci::use(name), soci::use(number), soci::into(waiting);
+  return waiting > 0;
 }
 
 UnitsResult SqlOrderPayments::cancel_units(const std::string& sale, std::int64_t id,

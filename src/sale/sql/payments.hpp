@@ -51,6 +51,7 @@ class SqlOrderPayments final : public OrderPayments {
   static std::optional<KeptPayment> kept(soci::session& sql, const Payment& payment);
   static void settle(const SaleTransaction& sale, const Payment& payment, PaymentState state,
                      const OrderRow* row, const std::string& note = {});
+  static bool is_told_of(const SaleTransaction& sale, const OrderRow& row);
   static bool is_asking(const SaleTransaction& sale, const OrderRow& row);
   static std::string reason_of(const SaleTransaction& sale, const OrderRow& row);
   static std::optional<Payment> payment_of(const SaleTransaction& sale, const OrderRow& row,
