@@ -149,7 +149,8 @@ class OrderPayments {
 
   /// Orders whose deadline, and grace, have passed: up to `most`, those that are due first.
   virtual std::vector<std::int64_t> due(const std::string& sale, std::size_t most) = 0;
-  /// Ends an order if it is still unpaid, and its deadline and grace have passed. False: it is not.
+  /// Ends an order if it is still unpaid, and its deadline and grace have passed; not while a
+  /// payment of it is kept that nobody has applied. False: it goes on, or has ended before.
   virtual bool expire(const std::string& sale, std::int64_t id) = 0;
   /// Cancels some units of an order that stands, or all that are left (`units` is 0): they go back
   /// to the stock, and their price goes back if it was paid. Once for each key.

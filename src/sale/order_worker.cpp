@@ -362,14 +362,24 @@ void OrderWorker::Impl::settle_some() {
 
 /// Payments whose order came after them, and orders that were not paid in time; in the database
 /// alone. The store follows where returns are settled: what it has lost holds up nothing there.
-/// True: there may be more of them.
+/// Nor does a row that somebody damaged hold up the others. True: there may be more of them.
 bool OrderWorker::Impl::bring_in_money(std::size_t most) {
   auto& money = orders_.payments();
+  bool is_sound = true;
+  const auto try_to = [&](auto&& do_it) {
+    try {
+      do_it();
+    } catch (const Error& failure) {
+      if (failure.errc() != Errc::corrupt) throw;
+      is_sound = false;
+      note_failure(failure);
+    }
+  };
   const auto ready = money.ready(sale_.name, most);
-  for (const auto& payment : ready) money.apply(payment);
+  for (const auto& payment : ready) try_to([&] { money.apply(payment); });
   const auto due = money.due(sale_.name, most);
-  for (const auto id : due) money.expire(sale_.name, id);
-  return ready.size() == most || due.size() == most;
+  for (const auto id : due) try_to([&] { money.expire(sale_.name, id); });
+  return is_sound && (ready.size() == most || due.size() == most);
 }
 
 void OrderWorker::Impl::recover_if_needed() {

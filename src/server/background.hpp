@@ -10,8 +10,9 @@
 namespace sluice::server {
 
 /// Answers with what `work` returns, done by a thread that may block, or with why it was not done.
-/// Of one subject one piece of work is done at a time, so that it holds up nobody else.
+/// Of one subject one piece of work is done at a time, so that it holds up nobody else; `sale` is
+/// as BlockingThreads::run() has it.
 void in_background(BlockingThreads& threads, const std::string& subject, http::Responder&& respond,
-                   std::function<http::Response(OrderStore&)> work);
+                   std::function<http::Response(OrderStore&)> work, const std::string& sale = {});
 
 }  // namespace sluice::server

@@ -1,5 +1,6 @@
 #include "server/blocking_threads.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -30,17 +31,25 @@ void BlockingThreads::stop() {
 }
 
 BlockingThreads::Accepted BlockingThreads::run(const std::string& subject, Work work,
-                                               std::function<void(const std::exception&)> failed) {
+                                               std::function<void(const std::exception&)> failed,
+                                               const std::string& sale) {
   const std::lock_guard lock{mutex_};
   if (stopping_) return Accepted::stopping;
   if (waiting_ >= limits_.waiting) return Accepted::full;
   auto& asked = subjects_[subject];
   if (asked.pieces.size() >= limits_.waiting_of_one) return Accepted::subject_has_too_many;
   if (!asked.busy && asked.pieces.empty()) ready_.push_back(subject);
-  asked.pieces.push_back({std::move(work), std::move(failed)});
+  asked.pieces.push_back({std::move(work), std::move(failed), sale});
   ++waiting_;
   ready_there_.notify_one();
   return Accepted::yes;
+}
+
+/// Whether the next piece of this subject is of a sale that has a thread left.
+bool BlockingThreads::may_begin(const std::string& subject) const {
+  const auto& sale = subjects_.at(subject).pieces.front().sale;
+  const auto busy = threads_of_.find(sale);
+  return sale.empty() || busy == threads_of_.end() || busy->second < limits_.threads_of_a_sale;
 }
 
 /// After a failure the connection is made anew: a session that failed may be of no use.
@@ -51,13 +60,19 @@ void BlockingThreads::serve(const std::stop_token& stop) {
     Piece piece;
     {
       std::unique_lock lock{mutex_};
-      if (!ready_there_.wait(lock, stop, [this] { return !ready_.empty(); })) return;
-      name = std::move(ready_.front());
-      ready_.pop_front();
+      auto next = ready_.end();
+      const auto find_next = [&] {
+        next = std::ranges::find_if(ready_, [&](const auto& one) { return may_begin(one); });
+        return next != ready_.end();
+      };
+      if (!ready_there_.wait(lock, stop, find_next)) return;
+      name = std::move(*next);
+      ready_.erase(next);
       auto& subject = subjects_[name];
       piece = std::move(subject.pieces.front());
       subject.pieces.pop_front();
       subject.busy = true;
+      ++threads_of_[piece.sale];
       --waiting_;
     }
     try {
@@ -67,13 +82,16 @@ void BlockingThreads::serve(const std::stop_token& stop) {
       orders.reset();
       piece.failed(failure);
     }
+    const auto sale = std::move(piece.sale);
     piece = {};
-    finish(name);
+    finish(name, sale);
   }
 }
 
-void BlockingThreads::finish(const std::string& name) {
+void BlockingThreads::finish(const std::string& name, const std::string& sale) {
   const std::lock_guard lock{mutex_};
+  if (const auto busy = threads_of_.find(sale); --busy->second == 0) threads_of_.erase(busy);
+  if (!ready_.empty()) ready_there_.notify_one();  // those of this sale may have waited for it
   const auto subject = subjects_.find(name);
   subject->second.busy = false;
   if (subject->second.pieces.empty()) {

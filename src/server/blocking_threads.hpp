@@ -18,9 +18,10 @@
 namespace sluice::server {
 
 struct BlockingLimits {
-  std::size_t threads = 4;
-  std::size_t waiting = 1000;      ///< pieces of work of all
-  std::size_t waiting_of_one = 4;  ///< of one subject, of which one is done at a time
+  std::size_t threads = 5;
+  std::size_t threads_of_a_sale = 4;  ///< one whose rows somebody has locked holds up no other
+  std::size_t waiting = 1000;         ///< pieces of work of all
+  std::size_t waiting_of_one = 4;     ///< of one subject, of which one is done at a time
 };
 
 /// Threads: any. Each thread of it has a connection of its own, made when it is first needed.
@@ -40,13 +41,15 @@ class BlockingThreads {
   /// Does it soon, after what the same subject asked for before: one who asks for much holds up no
   /// one else. Work that is not accepted, or dropped at the end, is destroyed: what it would have
   /// answered with says so. What it throws is given to `failed`, as is that there is no connection.
+  /// `sale` is the one whose rows it asks for; empty: those of none, or of any.
   Accepted run(const std::string& subject, Work work,
-               std::function<void(const std::exception&)> failed);
+               std::function<void(const std::exception&)> failed, const std::string& sale = {});
 
  private:
   struct Piece {
     Work work;
     std::function<void(const std::exception&)> failed;
+    std::string sale;
   };
   struct Subject {
     std::deque<Piece> pieces;
@@ -54,7 +57,8 @@ class BlockingThreads {
   };
 
   void serve(const std::stop_token& stop);
-  void finish(const std::string& subject);
+  bool may_begin(const std::string& subject) const;
+  void finish(const std::string& subject, const std::string& sale);
 
   const std::string orders_url_;
   const BlockingLimits limits_;
@@ -62,8 +66,9 @@ class BlockingThreads {
   std::condition_variable_any ready_there_;
   std::unordered_map<std::string, Subject> subjects_;  // guarded by mutex_
   std::deque<std::string> ready_;  // guarded by mutex_; subjects with pieces and nothing being done
-  std::size_t waiting_ = 0;        // guarded by mutex_
-  bool stopping_ = false;          // guarded by mutex_
+  std::unordered_map<std::string, std::size_t> threads_of_;  // guarded by mutex_; of each sale
+  std::size_t waiting_ = 0;                                  // guarded by mutex_
+  bool stopping_ = false;                                    // guarded by mutex_
   std::vector<std::jthread> threads_;
 };
 

@@ -123,6 +123,18 @@ std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const Asker
   return std::nullopt;
 }
 
+http::Response not_found(Sale& sale, OrderStore& orders, const Asker& asker) {
+  if (!asker.buyer) return http::problem(problems::no_order);
+  const auto latest = sale.latest(*asker.buyer).get();
+  const std::int64_t all = latest ? latest->n : 0;
+  if (all < 2) return http::problem(problems::no_order);
+  for (const auto& his : orders.totals(sale.definition().name, std::span{&*asker.buyer, 1}))
+    if (his.orders >= all) return http::problem(problems::no_order);
+  auto response = http::problem(problems::busy, "the database gets an order of this buyer soon");
+  http::add_retry_after(response, 1s);
+  return response;
+}
+
 ShownOrder shown_to_shop(const std::string& sale, OrderStore& orders, const SaleOrder& order) {
   ShownOrder shown{.order = order, .is_recorded = true};
   shown.money = orders.payments().find(sale, order.id);

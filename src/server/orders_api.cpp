@@ -154,12 +154,14 @@ void OrdersApi::list(http::Request&& request, http::Responder&& respond) {
   auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   const auto asked = std::make_shared<const http::Request>(std::move(request));
-  in_background(threads_, asker->subject, std::move(respond),
-                [offer = *offer, asked, wish = *wish](OrderStore& orders) {
-                  const auto up_to = offer->sale().recorded_up_to().get();
-                  const auto page = read_page(offer->name(), orders, wish, up_to);
-                  return answer_of(*asked, offer->name(), page);
-                });
+  in_background(
+      threads_, asker->subject, std::move(respond),
+      [offer = *offer, asked, wish = *wish](OrderStore& orders) {
+        const auto up_to = offer->sale().recorded_up_to().get();
+        const auto page = read_page(offer->name(), orders, wish, up_to);
+        return answer_of(*asked, offer->name(), page);
+      },
+      (*offer)->name());
 }
 
 void OrdersApi::refund(http::Request&& request, http::Responder&& respond) {
@@ -181,9 +183,12 @@ void OrdersApi::refund(http::Request&& request, http::Responder&& respond) {
                                                               .key = std::move(key->value),
                                                               .units = units->value_or(0),
                                                               .reason = std::move(*reason)});
-  in_background(threads_, subject, std::move(respond), [offer = *offer, wish](OrderStore& orders) {
-    return take_back(offer->sale(), orders, *wish);
-  });
+  in_background(
+      threads_, subject, std::move(respond),
+      [offer = *offer, wish](OrderStore& orders) {
+        return take_back(offer->sale(), orders, *wish);
+      },
+      (*offer)->name());
 }
 
 void OrdersApi::add_routes(http::Routes& routes) {

@@ -52,10 +52,12 @@ void PaymentsApi::take(http::Request&& request, http::Responder&& respond) {
     return respond.send(http::problem(problems::bad_body, notice.why));
   if (!notice.payment) return respond.send({.status = 204});  // of something else
   // Those of one order come one after another; those of others do not wait for them.
-  in_background(threads_, fmt::format("payment of {}", notice.payment->order), std::move(respond),
-                [this, payment = *notice.payment](OrderStore& orders) {
-                  return keep(shop_, orders, payment);
-                });
+  in_background(
+      threads_, fmt::format("payment of {}", notice.payment->order), std::move(respond),
+      [this, payment = *notice.payment](OrderStore& orders) {
+        return keep(shop_, orders, payment);
+      },
+      notice.payment->sale);
 }
 
 void PaymentsApi::add_routes(http::Routes& routes) {

@@ -114,13 +114,14 @@ void SalesApi::show_order(http::Request&& request, http::Responder&& respond) {
   auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   const auto asked = std::make_shared<const http::Request>(std::move(request));
-  in_background(threads_, asker->subject, std::move(respond),
-                [offer = *offer, asked, asker = *asker](OrderStore& orders) {
-                  const auto found =
-                      find_order(offer->sale(), orders, asker, asked->parameter("order"));
-                  if (!found) return http::problem(problems::no_order);
-                  return answer_of(*asked, offer->name(), *found);
-                });
+  in_background(
+      threads_, asker->subject, std::move(respond),
+      [offer = *offer, asked, asker = *asker](OrderStore& orders) {
+        const auto found = find_order(offer->sale(), orders, asker, asked->parameter("order"));
+        if (!found) return not_found(offer->sale(), orders, asker);
+        return answer_of(*asked, offer->name(), *found);
+      },
+      (*offer)->name());
 }
 
 void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
@@ -138,7 +139,7 @@ void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
       [offer = *offer, asked, asker = *asker, reason = *reason](OrderStore& orders) {
         auto& sale = offer->sale();
         const auto found = find_order(sale, orders, asker, asked->parameter("order"));
-        if (!found) return http::problem(problems::no_order);
+        if (!found) return not_found(sale, orders, asker);
         if (http::is_precondition_failed(*asked, tag_of(*found)))
           return http::problem(problems::other_version, {},
                                {{"order", json_of(offer->name(), found->order)}});
@@ -151,7 +152,8 @@ void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
                                        : shown_to_shop(offer->name(), orders, order));
         const auto& why = stands(order.state) ? problems::order_paid : problems::order_ended;
         return http::problem(why, {}, {{"order", json_of(offer->name(), order)}});
-      });
+      },
+      (*offer)->name());
 }
 
 void SalesApi::add_routes(http::Routes& routes) {

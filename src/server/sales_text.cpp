@@ -176,13 +176,13 @@ http::Response answer_of(const SaleDefinition& sale, const Admission& admission,
 http::Response answer_of(const http::Request& request, std::string_view sale,
                          const ShownOrder& shown) {
   const auto tag = tag_of(shown);
-  if (http::is_not_modified(request, tag)) {
+  if (shown.is_recorded && http::is_not_modified(request, tag)) {
     http::Response response{.status = 304};
     response.add("ETag", tag);
     return response;
   }
   auto response = http::json(200, json_of(sale, shown));
-  response.add("ETag", tag);
+  if (shown.is_recorded) response.add("ETag", tag);  // before, it is about to change
   return response;
 }
 

@@ -19,8 +19,8 @@ struct WrongDatabase : Error {
 
 }  // namespace
 
-Offer::Offer(Store& store, Sale sale, const ShopOptions& options)
-    : store_(store), sale_(std::move(sale)), options_(options) {}
+Offer::Offer(Store& store, Sale sale, OrderStore& orders, const OrderWorkerOptions& options)
+    : store_(store), sale_(std::move(sale)), orders_(orders), options_(options) {}
 
 Offer::~Offer() = default;
 
@@ -50,7 +50,6 @@ void Offer::set_trouble(std::string what) {
 }
 
 void Offer::work(const std::stop_token& stop) {
-  std::unique_ptr<OrderStore> orders;
   std::optional<OrderWorker> worker;
   const auto show = [&](const OrderWorker* shown) {
     const std::lock_guard lock{mutex_};
@@ -59,8 +58,7 @@ void Offer::work(const std::stop_token& stop) {
   };
   std::string ended;
   try {
-    orders = open_order_store(options_.orders);
-    worker.emplace(store_, sale_, *orders, options_.worker);
+    worker.emplace(store_, sale_, orders_, options_);
     show(&*worker);
     worker->run(stop);
   } catch (const std::exception& failure) {
@@ -71,7 +69,10 @@ void Offer::work(const std::stop_token& stop) {
 }
 
 Shop::Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sales)
-    : store_(store), options_(std::move(options)), orders_(open_order_store(options_.orders)) {
+    : store_(store),
+      options_(std::move(options)),
+      orders_(open_order_store(options_.orders)),
+      orders_of_workers_(open_order_store(options_.orders)) {
   for (const auto& name : names()) take_in(name, At::start);
   define(sales);
 }
@@ -115,7 +116,16 @@ std::string Shop::trouble_of(std::string_view name) const {
 
 std::string Shop::trouble() const {
   const std::shared_lock lock{mutex_};
-  return trouble_;
+  if (!trouble_.empty() || !looks_since_) return trouble_;
+  const auto waits = system_clock().steady() - *looks_since_;
+  if (waits < options_.patience) return {};
+  return fmt::format("store or database have not answered for {} s",
+                     std::chrono::floor<std::chrono::seconds>(waits).count());
+}
+
+void Shop::note_look(std::optional<SteadyTime> since) {
+  const std::lock_guard lock{mutex_};
+  looks_since_ = since;
 }
 
 /// A store that came back empty names no sales; the database still does.
@@ -166,7 +176,7 @@ std::shared_ptr<Offer> Shop::load(const std::string& name) {
     sale = Sale::load(store_, name).get();
     if (!sale) throw Error{Errc::server, "it was made again, and is gone once more"};
   }
-  return std::make_shared<Offer>(store_, std::move(*sale), options_);
+  return std::make_shared<Offer>(store_, std::move(*sale), *orders_of_workers_, options_.worker);
 }
 
 void Shop::add(std::shared_ptr<Offer> offer) {
@@ -193,10 +203,14 @@ void Shop::note(std::string_view name, const std::string& trouble) {
 void Shop::look() {
   const std::lock_guard lock{looking_};
   std::string trouble;
+  note_look(system_clock().steady());
   try {
     // Whether it takes writes, too: a question alone does not show that a disk is full.
     store_.run({"SET", "sluice:service:alive", "1", "PX", "10000"}).get();
-    for (const auto& name : names()) take_in(name, At::later);
+    for (const auto& name : names()) {
+      take_in(name, At::later);
+      note_look(system_clock().steady());
+    }
     const auto offers = all();
     // A transaction as those that write: whether they would succeed. It changes nothing.
     if (!offers.empty() && orders_->stock(offers.front()->name()))
@@ -206,6 +220,7 @@ void Shop::look() {
     trouble = failure.what();
   }
   const std::lock_guard guard{mutex_};
+  looks_since_.reset();
   if (trouble != trouble_)
     log(trouble.empty() ? LogLevel::info : LogLevel::error,
         trouble.empty() ? "the sales can be looked up again" : "sales: " + trouble);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/clock.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale.hpp"
@@ -25,12 +27,13 @@ namespace sluice::server {
 struct ShopOptions {
   std::string orders = "sqlite:orders.db";  ///< the database, as open_order_store() takes it
   OrderWorkerOptions worker = {.recovers = true};
+  std::chrono::milliseconds patience{5'000};  ///< with a store or database that does not answer
 };
 
 /// One sale and its worker. An archived one has no worker.
 class Offer {
  public:
-  Offer(Store& store, Sale sale, const ShopOptions& options);
+  Offer(Store& store, Sale sale, OrderStore& orders, const OrderWorkerOptions& options);
   ~Offer();  ///< after the batch under way
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
@@ -52,7 +55,8 @@ class Offer {
 
   Store& store_;
   Sale sale_;
-  const ShopOptions& options_;
+  OrderStore& orders_;
+  const OrderWorkerOptions& options_;
   mutable std::mutex mutex_;
   std::string trouble_;                  // guarded by mutex_
   const OrderWorker* worker_ = nullptr;  // guarded by mutex_; while it works
@@ -80,7 +84,7 @@ class Shop {
 
   /// Finds sales that other processes made, and begins again where trouble ended a worker. Blocks.
   void look();
-  /// Empty: the last look succeeded. Else why not.
+  /// Empty: the last look succeeded. Else why not, or that it does not come to an end.
   std::string trouble() const;
 
   const ShopOptions& options() const noexcept { return options_; }
@@ -95,15 +99,19 @@ class Shop {
   void settle(Sale& sale, At when);
   void add(std::shared_ptr<Offer> offer);
   void note(std::string_view name, const std::string& trouble);
+  void note_look(std::optional<SteadyTime> since);
 
   Store& store_;
   const ShopOptions options_;
   std::mutex looking_;
   std::unique_ptr<OrderStore> orders_;  // guarded by looking_
+  // Of all workers: of a thousand sales each would have sessions of its own.
+  std::unique_ptr<OrderStore> orders_of_workers_;
   mutable std::shared_mutex mutex_;
   std::map<std::string, std::shared_ptr<Offer>, std::less<>> offers_;  // guarded by mutex_
   std::map<std::string, std::string, std::less<>> troubles_;           // guarded by mutex_
   std::string trouble_;                                                // guarded by mutex_
+  std::optional<SteadyTime> looks_since_;  // guarded by mutex_; with its last step
 };
 
 }  // namespace sluice::server

@@ -151,7 +151,7 @@ class Life {
     fate.steps_left = steps;
     if constexpr (std::is_invocable_v<Deed, Store&, OrderStore&>)
       deed(mortal, mortal_orders);
-    else
+    else if (sale)  // else the store has lost it, and nobody can sell
       deed(*sale, mortal_orders);
   }
 

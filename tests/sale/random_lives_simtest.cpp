@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <random>
 
 #include "sale/life.hpp"
@@ -174,7 +175,7 @@ class RandomLives {
   std::mt19937 random_;
   Life life_;
   test::PaymentSimulator provider_;
-  std::vector<SaleOrder> bought_;
+  std::deque<SaleOrder> bought_;  // those who stand still hold on to theirs
   bool is_saved_ = false;
   bool is_meanwhile_ = false;  // somebody stands still
   bool is_being_recovered_ = false;

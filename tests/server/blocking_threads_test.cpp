@@ -84,5 +84,29 @@ TEST(BlockingThreads, WhatHasNotBegunIsDroppedAtTheStop) {
   go.count_down();
 }
 
+// Somebody has locked the rows of one sale: what is asked of another is answered.
+TEST(BlockingThreads, OneSaleNeverHasAllThreads) {
+  BlockingThreads threads{"sqlite::memory:", {.threads = 3, .threads_of_a_sale = 2}};
+  std::latch go{1};
+  std::atomic<int> begun{0};
+  std::atomic<int> done{0};
+  const auto wait = [&](OrderStore&) {
+    ++begun;
+    go.wait();
+    ++done;
+  };
+  for (const auto* const buyer : {"ann", "bob", "cid", "dan"})
+    EXPECT_EQ(threads.run(buyer, wait, never, "tea"), yes);
+  ASSERT_TRUE(test::comes_true([&] { return begun == 2; }));
+  std::atomic<bool> eve{false};
+  EXPECT_EQ(threads.run(
+                "eve", [&](OrderStore&) { eve = true; }, never, "nut"),
+            yes);
+  EXPECT_TRUE(test::comes_true([&] { return eve.load(); }));
+  EXPECT_EQ(begun, 2);
+  go.count_down();
+  EXPECT_TRUE(test::comes_true([&] { return done == 4; }));
+}
+
 }  // namespace
 }  // namespace sluice::server

@@ -1,3 +1,6 @@
+#include <sqlite3/soci-sqlite3.h>
+
+#include "sale/sql/soci.hpp"
 #include "server/shop_fixture.hpp"
 #include "sluice/order_payments.hpp"
 #include "sluice/payment_provider.hpp"
@@ -104,6 +107,24 @@ TEST_F(Payments, V05_WhatIsNotPaidInTimeIsSoldAgain) {
   EXPECT_TRUE(test::comes_true([&] { return state("ann", order.text("id")) == "expired"; }));
   EXPECT_TRUE(test::comes_true([&] { return buy("bob", "k").status == 201; }));
   EXPECT_EQ(buy("ann", "k").problem(), "order-ended");
+}
+
+TEST_F(Payments, ARowThatSomebodyDamagedHoldsUpNoOther) {
+  begin_paid(3);
+  const auto damaged = buy("ann", "k");
+  ASSERT_TRUE(test::comes_true([&] { return state("ann", damaged.text("id")) == "awaiting"; }));
+  const auto sound = buy("bob", "k");
+  ASSERT_TRUE(test::comes_true([&] { return state("bob", sound.text("id")) == "awaiting"; }));
+  const auto orders = open_order_store(options().shop.orders);
+  {
+    soci::session somebody{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+    somebody << "UPDATE sale_orders SET state = 'shipped' WHERE buyer = 'ann'";
+  }
+  orders->payments().keep(payment_of(damaged.text("number")));
+  auto second = payment_of(sound.text("number"));
+  second.event = "evt_2";
+  orders->payments().keep(second);
+  EXPECT_TRUE(test::comes_true([&] { return state("bob", sound.text("id")) == "paid"; }));
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
+#include <sqlite3/soci-sqlite3.h>
+
 #include <algorithm>
 #include <set>
 #include <thread>
 
 #include "base/random.hpp"
+#include "sale/sql/soci.hpp"
 #include "server/problems.hpp"
 #include "server/sales_text.hpp"
 #include "server/shop_fixture.hpp"
@@ -11,7 +14,38 @@
 namespace sluice::server {
 namespace {
 
-class Sales : public ShopTest {};
+class Sales : public ShopTest {
+ protected:
+  Answer show(std::string_view buyer, const Answer& bought) const {
+    return ask("GET", "/v1/sales/tea/orders/" + bought.text("id"), {{"Sluice-Buyer", buyer}});
+  }
+  bool is_recorded(std::string_view buyer, const Answer& bought) const {
+    const auto shown = show(buyer, bought);
+    return shown.status == 200 && *shown.json().find("recorded")->as_bool();
+  }
+};
+
+/// The database is written to by somebody else for a while.
+TEST_F(Sales, WhatIsOnItsWayToTheDatabaseIsNeverSaidNotToExist) {
+  begin({tea(9, 0)});
+  ASSERT_TRUE(test::comes_true([&] { return is_recorded("ann", buy("ann", "k0")); }));
+  soci::session somebody{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+  somebody << "BEGIN IMMEDIATE";
+  const auto first = buy("ann", "k1");
+  const auto last = buy("ann", "k2");
+  EXPECT_EQ(show("ann", last).status, 200);
+  EXPECT_FALSE(show("ann", last).has("ETag:")) << "it will be another when it is recorded";
+  const auto not_yet = show("ann", first);
+  EXPECT_EQ(not_yet.status, 503) << not_yet.body;
+  EXPECT_TRUE(not_yet.has("Retry-After: 1"));
+  EXPECT_EQ(show("bob", first).problem(), "no-order");
+  somebody << "ROLLBACK";
+  EXPECT_TRUE(test::comes_true([&] { return is_recorded("ann", first); }));
+  EXPECT_TRUE(show("ann", first).has("ETag:"));
+  ASSERT_TRUE(test::comes_true([&] { return is_recorded("ann", last); }));
+  EXPECT_EQ(show("ann", {.status = 201, .head = {}, .body = R"({"id":"5"})"}).problem(),
+            "no-order");
+}
 
 TEST_F(Sales, AnOrderIsBoughtShownAndCancelled) {
   begin({tea(3)});
@@ -21,6 +55,7 @@ TEST_F(Sales, AnOrderIsBoughtShownAndCancelled) {
   const auto path = "/v1/sales/tea/orders/" + bought.text("id");
   EXPECT_TRUE(bought.has("Location: " + path));
 
+  ASSERT_TRUE(test::comes_true([&] { return is_recorded("ann", bought); }));
   const auto shown = ask("GET", path, {{"Sluice-Buyer", "ann"}});
   EXPECT_EQ(shown.status, 200);
   EXPECT_EQ(shown.text("number"), bought.text("number"));

@@ -1,0 +1,66 @@
+// Stores and databases that do not answer, and services of many sales.
+#include <filesystem>
+#include <latch>
+
+#include "server/shop_fixture.hpp"
+#include "support/faulty_store.hpp"
+
+namespace sluice::server {
+namespace {
+
+class Standstill : public ShopTest {};
+
+/// How often this process has the file open.
+std::ptrdiff_t descriptors_of(const std::filesystem::path& file) {
+  std::ptrdiff_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+    std::error_code gone;
+    count += std::filesystem::read_symlink(entry.path(), gone) == file;
+  }
+  return count;
+}
+
+TEST_F(Standstill, SessionsWithTheDatabaseAreNotOneASale) {
+  const auto sessions_of = [&](int sales) {
+    std::vector<SaleDefinition> all;
+    for (int i = 0; i < sales; ++i)
+      all.push_back(
+          {.name = fmt::format("s{}", i), .stock = 2, .number_type = fmt::format("S{}", i)});
+    begin(all);
+    const auto buyer = fmt::format("{} sales", sales);
+    for (const auto& sale : all) EXPECT_EQ(buy(buyer, "k", {}, sale.name).status, 201);
+    const auto orders = open_order_store(options().shop.orders);
+    for (const auto& sale : all)
+      EXPECT_TRUE(test::comes_true([&] { return orders->totals(sale.name).orders >= 1; }));
+    return descriptors_of(folder_ / "orders.db");
+  };
+  const auto of_two = sessions_of(2);
+  EXPECT_LE(sessions_of(20), of_two);
+}
+
+TEST_F(Standstill, AStoreThatNeverAnswersIsSaid) {
+  begin({tea(3)});
+  service_.reset();
+  test::FaultyStore store{*store_};
+  std::latch go_on{1};
+  std::atomic<bool> stands_still{false};
+  store.plan = [&](std::string_view command) {
+    if (command == "SET" && stands_still) go_on.wait();
+    return test::Fault::none;
+  };
+  auto how = options();
+  how.shop.patience = 1ms;
+  Shop shop{store, how.shop};
+  shop.look();
+  EXPECT_EQ(shop.trouble(), "");
+  stands_still = true;
+  std::jthread looker{[&] { shop.look(); }};
+  EXPECT_TRUE(test::comes_true(
+      [&] { return shop.trouble().find("have not answered") != std::string::npos; }));
+  go_on.count_down();
+  looker.join();
+  EXPECT_EQ(shop.trouble(), "");
+}
+
+}  // namespace
+}  // namespace sluice::server
