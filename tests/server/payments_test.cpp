@@ -118,6 +118,7 @@ TEST_F(Payments, ARowThatSomebodyDamagedHoldsUpNoOther) {
   const auto orders = open_order_store(options().shop.orders);
   {
     soci::session somebody{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+    somebody << "PRAGMA busy_timeout = 10000";
     somebody << "UPDATE sale_orders SET state = 'shipped' WHERE buyer = 'ann'";
   }
   orders->payments().keep(payment_of(damaged.text("number")));

@@ -30,6 +30,7 @@ TEST_F(Sales, WhatIsOnItsWayToTheDatabaseIsNeverSaidNotToExist) {
   begin({tea(9, 0)});
   ASSERT_TRUE(test::comes_true([&] { return is_recorded("ann", buy("ann", "k0")); }));
   soci::session somebody{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+  somebody << "PRAGMA busy_timeout = 10000";
   somebody << "BEGIN IMMEDIATE";
   const auto first = buy("ann", "k1");
   const auto last = buy("ann", "k2");
