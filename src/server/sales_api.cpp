@@ -6,9 +6,9 @@
 
 #include "base/instant.hpp"
 #include "base/integer.hpp"
-#include "base/json_value.hpp"
 #include "server/background.hpp"
 #include "server/problems.hpp"
+#include "server/request_parts.hpp"
 #include "server/sales_text.hpp"
 
 namespace sluice::server {
@@ -16,39 +16,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t longest_key = 128;
 constexpr std::size_t longest_reason = 1000;
 
 Unexpected<http::Response> refuse(const http::ProblemType& type, std::string_view detail = {}) {
   return Unexpected{http::problem(type, detail)};
-}
-
-/// A string of structured fields, RFC 9651, or without its quotes, as many clients send it.
-Expected<RequestId, http::Response> key_of(const http::Request& request) {
-  if (request.count("Idempotency-Key") > 1)
-    return refuse(problems::no_idempotency_key, "the field stands there more than once");
-  auto key = request.field("Idempotency-Key").value_or("");
-  if (key.size() >= 2 && key.front() == '"' && key.back() == '"')
-    key = key.substr(1, key.size() - 2);
-  if (key.empty() || key.size() > longest_key || key.find_first_of("\"\\") != key.npos)
-    return refuse(
-        problems::no_idempotency_key,
-        "send a random Idempotency-Key of 1 to 128 characters, the same with each repeat");
-  return RequestId{std::string{key}};
-}
-
-/// The members that a body may have; others are a misspelt wish.
-Expected<JsonValue, http::Response> body_of(const http::Request& request,
-                                            std::initializer_list<std::string_view> known) {
-  if (request.body().empty()) return JsonValue{JsonValue::Object{}};
-  auto body = JsonValue::parse(request.body(), {.bytes = 16 << 10, .depth = 4});
-  if (!body) return refuse(problems::bad_body, body.error());
-  const auto* const members = body->as_object();
-  if (!members) return refuse(problems::bad_body, "it is no JSON object");
-  for (const auto& [name, value] : *members)
-    if (std::ranges::find(known, name) == known.end())
-      return refuse(problems::bad_body, fmt::format("'{}' is not known here", name.substr(0, 40)));
-  return std::move(*body);
 }
 
 Expected<std::int64_t, http::Response> units_of(const JsonValue& body) {
@@ -58,15 +29,6 @@ Expected<std::int64_t, http::Response> units_of(const JsonValue& body) {
   if (!units || *units < 1)
     return refuse(problems::bad_body, "'units' is a whole number, at least 1");
   return *units;
-}
-
-Expected<std::string, http::Response> reason_of(const JsonValue& body) {
-  const auto* const value = body.find("reason");
-  if (!value) return std::string{};
-  const auto* const reason = value->as_text();
-  if (!reason || reason->size() > longest_reason)
-    return refuse(problems::bad_body, "'reason' is a text of up to 1000 bytes");
-  return *reason;
 }
 
 /// The order of the path, if it is this buyer's: the database knows it, or it is on its way there.
@@ -150,7 +112,7 @@ Task<void> SalesApi::answer_status(std::shared_ptr<Offer> offer, http::Responder
 void SalesApi::buy(http::Request&& request, http::Responder&& respond) {
   auto buyer = buyer_of(request);
   if (!buyer) return respond.send(std::move(buyer.error()));
-  auto key = key_of(request);
+  auto key = idempotency_key_of(request);
   if (!key) return respond.send(std::move(key.error()));
   auto body = body_of(request, {"units"});
   if (!body) return respond.send(std::move(body.error()));
@@ -158,9 +120,9 @@ void SalesApi::buy(http::Request&& request, http::Responder&& respond) {
   if (!units) return respond.send(std::move(units.error()));
   auto offer = offer_of(request);
   if (!offer) return respond.send(std::move(offer.error()));
-  spawn(answer_purchase(
-      {std::move(*offer), std::move(request), std::move(*buyer), std::move(*key), *units},
-      std::move(respond)));
+  spawn(answer_purchase({std::move(*offer), std::move(request), std::move(*buyer),
+                         RequestId{std::move(*key)}, *units},
+                        std::move(respond)));
 }
 
 Task<void> SalesApi::answer_purchase(Purchase purchase, http::Responder respond) {
@@ -214,7 +176,7 @@ void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
   if (!buyer) return respond.send(std::move(buyer.error()));
   auto body = body_of(request, {"reason"});
   if (!body) return respond.send(std::move(body.error()));
-  auto reason = reason_of(*body);
+  auto reason = text_of(*body, "reason", longest_reason);
   if (!reason) return respond.send(std::move(reason.error()));
   auto offer = offer_of(request);
   if (!offer) return respond.send(std::move(offer.error()));

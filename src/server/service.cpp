@@ -42,7 +42,8 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
              options.keys ? std::move(*options.keys) : keys_of_this_process(),
              std::move(options.rooms)),
       sales_(shop_, buyers_, threads_, queue_),
-      payments_(shop_, threads_, std::move(options.providers)) {
+      payments_(shop_, threads_, std::move(options.providers)),
+      tools_(store, shop_keys_, net::is_of_this_machine(options.http.listen)) {
   options.http.api = api_of(buyers_);
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return not_ready_because(); };
@@ -62,6 +63,7 @@ http::Routes Service::public_routes() {
   sales_.add_routes(routes);
   queue_.add_routes(routes);
   payments_.add_routes(routes);
+  tools_.add_routes(routes);
   return routes;
 }
 

@@ -13,6 +13,7 @@
 #include "server/sales_api.hpp"
 #include "server/shop.hpp"
 #include "server/shop_keys.hpp"
+#include "server/tools_api.hpp"
 
 namespace sluice::server {
 
@@ -62,6 +63,7 @@ class Service {
   QueueApi queue_;
   SalesApi sales_;
   PaymentsApi payments_;
+  ToolsApi tools_;
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Server> health_;
   std::jthread looker_;

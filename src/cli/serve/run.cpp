@@ -111,11 +111,6 @@ std::shared_ptr<const PaymentProvider> provider_of(const std::string& word) {
   }
 }
 
-bool is_of_this_machine(const net::Endpoint& listen) {
-  return listen.is_unix() || listen.host == "localhost" || listen.host == "::1" ||
-         (net::is_numeric(listen.host) && listen.host.starts_with("127."));
-}
-
 /// Certificates that are renewed come into use without a restart. REQUIRES: one thread.
 class Certificates {
  public:
@@ -151,7 +146,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
   if (!args.shop_keys_file.empty()) options.shop_keys = server::ShopKeys::load(args.shop_keys_file);
   options.http.listen = endpoint_of(args.listen);
-  if (!options.keys && !args.believes_buyers && !is_of_this_machine(options.http.listen))
+  if (!options.keys && !args.believes_buyers && !net::is_of_this_machine(options.http.listen))
     throw Error{
         Errc::bad_argument,
         fmt::format("--listen {}: whoever reaches it could buy in anybody's name; give --keys, "
