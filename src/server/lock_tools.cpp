@@ -44,7 +44,8 @@ const std::string hold_schema =
 
 const std::string lock_schema =
     R"({"type":"object","required":["lock","held"],"properties":{"lock":{"type":"string"},
-"held":{"type":"boolean"},"token":{"type":"string","description":"the last one given"},
+"held":{"type":"boolean"},
+"waiting_here":{"type":"integer","description":"calls that wait for it at this process"},"token":{"type":"string","description":"the last one given"},
 "holder":{"type":"object","properties":{"owner":{"type":"string"},"label":{"type":"string"},
 "host":{"type":"string"},"pid":{"type":"integer"},
 "left_ms":{"type":"integer","description":"missing: it has no end"}}}}})";
@@ -230,7 +231,8 @@ Task<http::Response> LockTools::shown(std::string name) {
   lock::LeasedLock lock{store_, name};
   auto asked = lock.info();
   const auto info = co_await asked;
-  auto json = Json::object({{"lock", name}, {"held", !info.holders.empty()}});
+  auto json = Json::object(
+      {{"lock", name}, {"held", !info.holders.empty()}, {"waiting_here", lines_.waiting(name)}});
   if (info.token) json.add("token", fmt::to_string(info.token->value));
   if (!info.holders.empty()) {
     const auto& holder = info.holders.front();

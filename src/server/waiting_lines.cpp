@@ -24,6 +24,12 @@ std::unique_ptr<WaitingLines::Place> WaitingLines::enter(const std::string& name
   return std::make_unique<Place>(*this, line, turn);
 }
 
+std::size_t WaitingLines::waiting(const std::string& name) const {
+  const std::lock_guard lock{mutex_};
+  const auto line = lines_.find(name);
+  return line == lines_.end() ? 0 : line->second.waiting.size();
+}
+
 void WaitingLines::leave(const Place& place) {
   std::shared_ptr<Completion> next;
   std::shared_ptr<lock::MessageSignal> unheard;  // ends without the mutex: it unsubscribes

@@ -54,13 +54,14 @@ class WaitingLines {
 
   /// Null: too many wait.
   std::unique_ptr<Place> enter(const std::string& name);
+  std::size_t waiting(const std::string& name) const;
 
  private:
   void leave(const Place& place);
 
   Store& store_;
   const WaitingLimits limits_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::size_t all_ = 0;  // guarded by mutex_
   Lines lines_;          // guarded by mutex_
 };
