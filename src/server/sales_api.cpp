@@ -31,27 +31,6 @@ Expected<std::int64_t, http::Response> units_of(const JsonValue& body) {
   return *units;
 }
 
-/// The order of the path, if it is this buyer's: the database knows it, or it is on its way there.
-std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const BuyerId& buyer,
-                                     const std::string& word) {
-  const auto id = parse_integer<std::int64_t>(word);
-  const auto is_it = [&](const SaleOrder& order) {
-    return order.buyer == buyer && (order.number == word || (id && order.id == *id));
-  };
-  const auto& name = sale.definition().name;
-  auto found = orders.find_number(name, word);
-  if (!found && id)
-    for (auto& order : orders.find(name, std::span{&*id, 1})) found = std::move(order);
-  if (found && is_it(*found)) {
-    ShownOrder shown{.order = *found, .is_recorded = true};
-    if (sale.definition().payment) shown.money = orders.payments().find(name, found->id);
-    return shown;
-  }
-  if (const auto latest = sale.latest(buyer).get(); latest && is_it(*latest))
-    return ShownOrder{.order = *latest};
-  return std::nullopt;
-}
-
 std::vector<const http::ProblemType*> with_failures(std::vector<const http::ProblemType*> some) {
   some.insert(some.end(), {&problems::store_failed, &problems::effect_unknown, &problems::busy});
   return some;
@@ -61,12 +40,7 @@ std::vector<const http::ProblemType*> with_failures(std::vector<const http::Prob
 
 Expected<std::shared_ptr<Offer>, http::Response> SalesApi::offer_of(
     const http::Request& request) const {
-  const auto& name = request.parameter("sale");
-  if (auto offer = shop_.find(name)) return offer;
-  if (shop_.trouble_of(name).empty()) return refuse(problems::no_sale);
-  auto response = http::problem(problems::recovering);
-  http::add_retry_after(response, 1s);
-  return Unexpected{std::move(response)};
+  return find_offer(shop_, request.parameter("sale"));
 }
 
 Expected<BuyerId, http::Response> SalesApi::buyer_of(const http::Request& request) const {
@@ -120,40 +94,25 @@ void SalesApi::buy(http::Request&& request, http::Responder&& respond) {
   if (!units) return respond.send(std::move(units.error()));
   auto offer = offer_of(request);
   if (!offer) return respond.send(std::move(offer.error()));
-  spawn(answer_purchase({std::move(*offer), std::move(request), std::move(*buyer),
-                         RequestId{std::move(*key)}, *units},
+  // A field that stands twice is none: what stands before us may have looked at the other one.
+  const bool has_ticket = request.count("Sluice-Ticket") == 1;
+  spawn(answer_purchase({.offer = std::move(*offer),
+                         .buyer = std::move(*buyer),
+                         .wish = RequestId{std::move(*key)},
+                         .units = *units,
+                         .ticket = std::string{has_ticket ? *request.field("Sluice-Ticket") : ""}},
                         std::move(respond)));
 }
 
 Task<void> SalesApi::answer_purchase(Purchase purchase, http::Responder respond) {
   http::Response response;
   try {
-    response = co_await decide(purchase);
+    auto serving = serve_at_counter(entrance_, std::move(purchase));
+    response = co_await serving;
   } catch (const std::exception& failure) {
     response = problem_of(failure);
   }
   respond.send(std::move(response));
-}
-
-/// Who has bought is answered so wherever he stands: a repeat asks for what he was told, not for
-/// more, and his visit may be over.
-Task<http::Response> SalesApi::decide(Purchase& purchase) {
-  Sale& sale = purchase.offer->sale();
-  const auto& name = sale.definition().name;
-  auto stopped = co_await entrance_.stop(purchase.request, name, purchase.buyer);
-  if (stopped) {
-    const auto earlier = co_await sale.find(purchase.buyer, purchase.wish);
-    if (!earlier) co_return std::move(*stopped);
-  }
-  const auto admission = co_await sale.buy(purchase.buyer, purchase.wish, purchase.units);
-  if (admission.has_order() && !stopped)
-    co_await entrance_.served(purchase.request, name, purchase.buyer);
-  std::int64_t left = 0;
-  if (admission.outcome == SaleOutcome::not_enough) {
-    const auto status = co_await sale.status();
-    left = status.left();
-  }
-  co_return answer_of(sale.definition(), admission, left);
 }
 
 void SalesApi::show_order(http::Request&& request, http::Responder&& respond) {

@@ -12,6 +12,7 @@
 #include "http/routes.hpp"
 #include "server/blocking_threads.hpp"
 #include "server/buyers.hpp"
+#include "server/counter.hpp"
 #include "server/entrance.hpp"
 #include "server/shop.hpp"
 
@@ -26,14 +27,6 @@ class SalesApi {
   void add_routes(http::Routes& routes);
 
  private:
-  struct Purchase {
-    std::shared_ptr<Offer> offer;
-    http::Request request;
-    BuyerId buyer;
-    RequestId wish;
-    std::int64_t units = 1;
-  };
-
   http::Handler calls(void (SalesApi::*serve)(http::Request&&, http::Responder&&));
   void add_public_routes(http::Routes& routes);
   void add_buyers_routes(http::Routes& routes);
@@ -47,7 +40,6 @@ class SalesApi {
   Task<void> answer_status(std::shared_ptr<Offer> offer, http::Responder respond);
   Task<void> answer_list(http::Responder respond);
   Task<void> answer_purchase(Purchase purchase, http::Responder respond);
-  Task<http::Response> decide(Purchase& purchase);
   Expected<std::shared_ptr<Offer>, http::Response> offer_of(const http::Request& request) const;
   Expected<BuyerId, http::Response> buyer_of(const http::Request& request) const;
 
