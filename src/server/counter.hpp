@@ -9,6 +9,7 @@
 #include "server/entrance.hpp"
 #include "server/sales_text.hpp"
 #include "server/shop.hpp"
+#include "sluice/expected.hpp"
 #include "sluice/task.hpp"
 
 namespace sluice::server {

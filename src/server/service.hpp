@@ -8,6 +8,7 @@
 #include "http/server.hpp"
 #include "server/blocking_threads.hpp"
 #include "server/buyers.hpp"
+#include "server/pages/buyers_pages.hpp"
 #include "server/payments_api.hpp"
 #include "server/queue_api.hpp"
 #include "server/sales_api.hpp"
@@ -60,10 +61,12 @@ class Service {
   const Buyers buyers_;
   const ShopKeys shop_keys_;
   BlockingThreads threads_;
+  const TokenKeys signing_;  // tickets, and what browsers keep
   QueueApi queue_;
   SalesApi sales_;
   PaymentsApi payments_;
   ToolsApi tools_;
+  BuyersPages pages_;
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Server> health_;
   std::jthread looker_;
