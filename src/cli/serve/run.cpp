@@ -179,8 +179,8 @@ std::string try_line(const server::Service& service, const server::ServiceOption
                          "0123456789-_.") == sale.npos;
   if (options.keys || options.http.tls || listen.is_unix() || sale.empty() || !plain) return {};
   return fmt::format(
-      "Try:\n  curl -si -X POST {}/v1/sales/{}/orders -H 'Sluice-Buyer: ann' -H "
-      "'Idempotency-Key: 1'\n",
+      "Try:\n  curl -si -X POST {0}/v1/sales/{1}/orders -H 'Sluice-Buyer: ann' -H "
+      "'Idempotency-Key: 1'\n  or, in a browser, {0}/sales/{1}\n",
       url_of(listen, service.port(), false), sale);
 }
 
