@@ -22,6 +22,11 @@ std::string_view sentence_of(const ShownOrder& shown, bool is_paid_for) {
   return {};
 }
 
+std::string_view state_of(const ShownOrder& shown, bool is_paid_for) {
+  if (shown.order.state != OrderState::awaiting) return to_string(shown.order.state);
+  return is_paid_for ? "not paid yet" : "bought";
+}
+
 void put_row(Html& html, std::string_view name, const Html& value) {
   html << "<dt>"_html << name << "</dt><dd>"_html << value << "</dd>\n"_html;
 }
@@ -62,7 +67,7 @@ http::Response order_page(const SaleDefinition& sale, const ShownOrder& shown,
       put_row(status, "Pay by", time_html(*shown.money->pay_by));
   }
   put_row(status, "Bought", time_html(order.issued_at));
-  put_row(status, "State", one(to_string(order.state)));
+  put_row(status, "State", one(state_of(shown, sale.payment.has_value())));
   status << "</dl>\n"_html;
   if (order.state == OrderState::awaiting)
     put_cancel_form(text.rest, sale_place + "/orders/" + std::to_string(order.id), form_token);

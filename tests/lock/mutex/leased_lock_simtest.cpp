@@ -33,7 +33,7 @@ TEST_F(LeasedLockSim, AWishHasOneHoldUntilItEnds) {
   clock_.advance(29s);
   EXPECT_EQ(lock_.try_acquire(wish("bob")).get().error().left, 1s)
       << "a repeat begins the lease anew";
-  clock_.advance(1s);
+  clock_.advance(1s + 1ms);
   const auto bob = lock_.try_acquire(wish("bob")).get();
   ASSERT_TRUE(bob);
   EXPECT_GT(bob->token, first->token);
@@ -76,7 +76,7 @@ TEST_F(LeasedLockSim, ItsLeaseAndThatOfAMutexKeepEachOtherOut) {
   ASSERT_EQ(info.holders.size(), 1);
   EXPECT_EQ(info.holders[0].owner, owner_of_wish("ann"));
   EXPECT_EQ(info.holders[0].data.label, "a test");
-  clock_.advance(30s);
+  clock_.advance(30s + 1ms);
   EXPECT_TRUE(mutex.try_acquire().get());
 }
 
