@@ -51,7 +51,8 @@
         if (now.textContent !== fresh.textContent || id === 'rest')
           now.replaceChildren(...fresh.childNodes);
       }
-      document.querySelector('main').dataset.pollMs = page.querySelector('main').dataset.pollMs || '';
+      const poll = page.querySelector('main').dataset.pollMs;
+      document.querySelector('main').dataset.pollMs = poll || '';
       document.title = page.title;
       begin();
       const form = document.querySelector('form.buy');
@@ -70,7 +71,8 @@
 
   addEventListener('pageshow', (event) => {
     // Back from another page: its buttons work again.
-    if (event.persisted) for (const button of document.querySelectorAll('button')) button.disabled = false;
+    if (!event.persisted) return;
+    for (const button of document.querySelectorAll('button')) button.disabled = false;
   });
   begin();
 })();

@@ -29,8 +29,8 @@ Task<http::Response> serve_at_counter(Entrance& entrance, Purchase purchase);
 Expected<std::shared_ptr<Offer>, http::Response> find_offer(const Shop& shop,
                                                             std::string_view name);
 
-/// The order of that id or number, if it is this buyer's: the database knows it, or it is on its way
-/// there. Blocks.
+/// The order of that id or number, if it is this buyer's: the database knows it, or it is on its
+/// way there. Blocks.
 std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const BuyerId& buyer,
                                      const std::string& word);
 

@@ -45,7 +45,8 @@ const std::string hold_schema =
 const std::string lock_schema =
     R"({"type":"object","required":["lock","held"],"properties":{"lock":{"type":"string"},
 "held":{"type":"boolean"},
-"waiting_here":{"type":"integer","description":"calls that wait for it at this process"},"token":{"type":"string","description":"the last one given"},
+"waiting_here":{"type":"integer","description":"calls that wait for it at this process"},
+"token":{"type":"string","description":"the last one given"},
 "holder":{"type":"object","properties":{"owner":{"type":"string"},"label":{"type":"string"},
 "host":{"type":"string"},"pid":{"type":"integer"},
 "left_ms":{"type":"integer","description":"missing: it has no end"}}}}})";

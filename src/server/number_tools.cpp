@@ -22,7 +22,8 @@ const std::string numbers_wish_schema =
     fmt::format(R"({{"type":"object","additionalProperties":false,"properties":{{
 "count":{{"type":"integer","minimum":1,"maximum":{},"default":1}},
 "prefix":{{"type":"string","description":"what a number begins with; else the name"}},
-"zone":{{"type":"string","description":"IANA name of the zone whose midnights begin a day","default":"UTC"}},
+"zone":{{"type":"string","default":"UTC",
+"description":"IANA name of the zone whose midnights begin a day"}},
 "digits":{{"type":"integer","minimum":1,"maximum":15,"default":{}}}}}}})",
                 Series::most_of_wish, SeriesOptions{}.digits);
 

@@ -1,4 +1,4 @@
--- Holds of a Mutex that hang on no process: who knows the owner renews and ends them, from anywhere.
+-- Holds of a Mutex that hang on no process: who knows the owner renews and ends them, anywhere.
 -- KEYS as in lock/mutex/mutex.lua
 
 -- script lease

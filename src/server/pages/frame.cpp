@@ -10,8 +10,8 @@
 #include "base/instant.hpp"
 #include "base/random.hpp"
 #include "base/sha256.hpp"
-#include "pages/buyers.css.hpp"
-#include "pages/buyers.js.hpp"
+#include "server/pages/buyers.css.hpp"
+#include "server/pages/buyers.js.hpp"
 
 namespace sluice::server {
 namespace {
