@@ -30,6 +30,8 @@ if(SLUICE_SALE)
   find_library(SLUICE_SOCI_MYSQL soci_mysql REQUIRED)
   pkg_check_modules(libpq REQUIRED IMPORTED_TARGET GLOBAL libpq)
   pkg_check_modules(libmariadb REQUIRED IMPORTED_TARGET GLOBAL libmariadb)
+  find_package(CURL REQUIRED)  # server/http_client.cpp
+
   add_library(sluice_database_clients INTERFACE)
   target_link_libraries(sluice_database_clients INTERFACE ${SLUICE_SOCI_POSTGRESQL} ${SLUICE_SOCI_MYSQL} PkgConfig::libpq PkgConfig::libmariadb)
 endif()

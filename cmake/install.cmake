@@ -24,7 +24,10 @@ foreach(program IN ITEMS sluice_program sluice_proxy_program sluice_serve_progra
 endforeach()
 # Each unit names its program without its folder, which systemd finds, so that the tree may be installed elsewhere than configured.
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/sluice-proxy.service ${PROJECT_SOURCE_DIR}/cmake/sluice-serve.service
+              ${PROJECT_SOURCE_DIR}/cmake/sluice-serve@.service
   DESTINATION lib/systemd/system COMPONENT programs)
+# What Grafana, Prometheus and nginx read, to be copied from there.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sluice COMPONENT programs)
 
 configure_package_config_file(cmake/sluice-config.cmake.in ${PROJECT_BINARY_DIR}/sluice-config.cmake
                               INSTALL_DESTINATION ${package_dir})

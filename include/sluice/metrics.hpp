@@ -89,6 +89,15 @@ class Histogram {
   X(sale_persisted, "sluice_sale_persisted_total", "Orders written to the database")              \
   X(sale_dead_letters, "sluice_sale_dead_letters_total",                                          \
     "Stream entries moved to the dead letter")                                                    \
+  X(sale_messages_sent, "sluice_sale_messages_sent_total",                                        \
+    "Messages of orders that their receiver has taken")                                           \
+  X(sale_message_failures, "sluice_sale_message_failures_total",                                  \
+    "Attempts to send a message that failed")                                                     \
+  X(sale_messages_dead, "sluice_sale_messages_dead_total",                                        \
+    "Messages that are not sent any more unless they are replayed")                               \
+  X(sale_refunds_sent, "sluice_sale_refunds_sent_total", "Refunds that providers have taken")     \
+  X(sale_refund_failures, "sluice_sale_refund_failures_total",                                    \
+    "Attempts to send a refund that failed")                                                      \
   X(bloom_followed, "sluice_bloom_followed_total",                                                \
     "Definitions of shared Bloom filters that changed and were followed")                         \
   X(bloom_copy_failures, "sluice_bloom_copy_failures_total",                                      \

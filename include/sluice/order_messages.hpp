@@ -8,7 +8,10 @@
 ///   later; then it is dead, and replay() sends it again. A refund is sent until the provider takes
 ///   it, after at most a day each, always with the same key.
 /// Not guaranteed: that a message comes once: its receiver keeps the id. That a dead one, replayed,
-///   comes before later ones of its order: its `version` says where it belongs.
+///   comes before later ones of its order: its `version` says where it belongs. That the store
+///   sells again when `sale.reopened` comes: it follows the database a moment later, and buyers may
+///   be faster; nor that it comes at all where dead letters wait, or orders are on their way: the
+///   database does not know then that all was sold.
 /// Threads: one; an OrderStore of its own.
 ///
 ///     OrderMessages messages{orders, "maotai", "https://shop.example/sales/maotai", keys, send};
@@ -73,11 +76,17 @@ class OrderMessages {
   const Send send_;
 };
 
-/// Sends up to `most` refunds that are due. `send` gives one to its provider under the key (order,
-/// seq), however often it is asked, and returns why it was not taken; empty: it was. Returns how
-/// many were. Throws what the database throws; what `send` throws is a reason.
-std::size_t send_refunds(OrderStore& orders, const std::string& sale,
+struct RefundsSent {
+  std::size_t done = 0;
+  std::size_t failed = 0;  ///< they are sent again, later
+};
+
+/// Sends up to `most` refunds that are due, of one provider or, empty, of all. Several senders may
+/// run, as with messages: `send` takes less than OrderMessages::lease. It gives one to its provider
+/// under the key (order, seq), however often it is asked, and returns why it was not taken; empty:
+/// it was. Throws what the database throws; what `send` throws is a reason.
+RefundsSent send_refunds(OrderStore& orders, const std::string& sale,
                          const std::function<std::string(const Refund&)>& send,
-                         std::size_t most = 100);
+                         std::size_t most = 100, const std::string& provider = {});
 
 }  // namespace sluice

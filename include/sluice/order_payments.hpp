@@ -101,12 +101,12 @@ struct Refund {
   std::string note;           ///< why the last one did
 };
 
-/// What happened to an order, for those who want to be told.
+/// What happened to an order, or to the sale, for those who want to be told.
 struct OrderMessage {
-  std::int64_t order_id = 0;
-  std::int64_t seq = 0;  ///< the version of the order that it tells of
-  std::string type;      ///< "order.paid"
-  std::string data;      ///< JSON
+  std::int64_t order_id = 0;  ///< 0: of the sale itself
+  std::int64_t seq = 0;       ///< the version of the order that it tells of; of the sale: 1, 2 ...
+  std::string type;           ///< "order.paid"
+  std::string data;           ///< JSON
   WallTime at{};
   std::int64_t attempts = 0;  ///< with this one: its fence
   std::string state;          ///< "due", "done", "dead"
@@ -162,6 +162,9 @@ class OrderPayments {
 
   /// Up to `most` refunds that are to be sent now.
   virtual std::vector<Refund> refunds(const std::string& sale, std::size_t most) = 0;
+  /// Takes one of them, of this provider or, empty, of any: nobody else gets it for `lease`.
+  virtual std::optional<Refund> take_refund(const std::string& sale, const std::string& provider,
+                                            std::chrono::seconds lease) = 0;
   /// All of an order.
   virtual std::vector<Refund> refunds_of(const std::string& sale, std::int64_t id) = 0;
   /// The provider has taken it. False: that was noted before.
@@ -183,7 +186,7 @@ class OrderPayments {
   /// Makes all that are dead due again, and begins again where they were stopped. Returns how many
   /// were dead.
   virtual std::int64_t replay_messages(const std::string& sale) = 0;
-  /// All of an order, in their order.
+  /// All of an order, or of the sale (0), in their order.
   virtual std::vector<OrderMessage> messages_of(const std::string& sale, std::int64_t id) = 0;
 
   /// Looks at every order.

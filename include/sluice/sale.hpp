@@ -255,6 +255,10 @@ class Sale {
 
   /// Throws Error: corrupt (a figure in the store that no sale writes), and what the store throws.
   Task<SaleStatus> status();
+  /// An id up to which the database has every order that was admitted, but for dead letters and
+  /// what a recovery brings in later; -1: nobody was admitted yet. So a program that reads page
+  /// after page up to it passes over none. Where the store does not know the sale: the highest id.
+  Task<std::int64_t> recorded_up_to();
   /// Admits nobody any more. Orders on their way still reach the database. There is no way back.
   /// The store alone knows of it: one that comes back from before it, sells on after its recovery,
   /// unless a worker has begun since then.

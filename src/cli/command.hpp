@@ -36,6 +36,7 @@ Command demo_command(const Globals& globals);
 /// Hidden: one of the demo's processes.
 Command demo_instance_command(const Globals& globals);
 Command bench_command(const Globals& globals);
+Command load_command(const Globals& globals);
 Command doctor_command(const Globals& globals);
 Command explain_command(const Globals& globals);
 

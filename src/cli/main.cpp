@@ -104,8 +104,8 @@ Command table(Globals& globals) {
          .details = std::string{program.details},
          .action = [] { return exit_ok; },  // other_program() has seen it before
          .is_a_program = true});
-  for (auto* const make :
-       {demo_command, demo_instance_command, bench_command, doctor_command, explain_command})
+  for (auto* const make : {demo_command, demo_instance_command, bench_command, load_command,
+                           doctor_command, explain_command})
     root.commands.push_back(make(globals));
   return root;
 }

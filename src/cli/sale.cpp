@@ -12,6 +12,7 @@
 #include "cli/command_line/signals.hpp"
 #include "cli/command_line/streams.hpp"
 #include "cli/output.hpp"
+#include "cli/sale_args.hpp"
 #include "cli/sales_file.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
@@ -19,34 +20,6 @@
 #include "sluice/sale_recovery.hpp"
 
 namespace sluice::cli {
-namespace {
-
-constexpr std::chrono::milliseconds in_ms(std::chrono::microseconds time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time);
-}
-
-struct SaleArgs {
-  SaleDefinition definition;
-  std::string buyer;
-  std::string request;
-  std::int64_t units = 1;
-  std::string orders;       ///< empty: $SLUICE_ORDERS, or a file here
-  std::string also_orders;  ///< of a command that can do without
-  bool new_database = false;
-  std::string revive;
-  std::string give_back;
-  std::string file;
-  std::string number;
-  std::string reason;
-  std::int64_t stock = -1;  ///< not given
-  std::size_t step = ArchiveOptions{}.step;
-  PaymentTerms payment;
-  std::chrono::milliseconds pay_within = in_ms(PaymentTerms{}.window);
-  std::chrono::milliseconds grace = in_ms(PaymentTerms{}.grace);
-  bool until_empty = false;
-  bool recovers = false;
-  std::size_t named = 100;
-};
 
 /// A password in it would be seen by others in `ps` where it stands on the command line.
 std::unique_ptr<OrderStore> open_orders(const SaleArgs& args) {
@@ -63,6 +36,19 @@ Sale load_sale(Store& store, const std::string& name) {
                             store.describe(), name, name)};
   return std::move(*sale);
 }
+
+/// A word that is not empty: one that is may come from a variable of a shell that was not set, and
+/// must not mean that the option was left out.
+Target into_word(std::string& word) {
+  const auto set = [&word](const std::string& given) {
+    if (given.empty())
+      throw Error{Errc::bad_argument, "it is empty: give a value, or leave the option out"};
+    word = given;
+  };
+  return {Target::Takes::one_word, set, {}};
+}
+
+namespace {
 
 /// What NAME and the options, or the file, define.
 std::vector<SaleDefinition> definitions_of(const SaleArgs& args) {
@@ -158,39 +144,6 @@ int buy(const Globals& globals, const SaleArgs& args) {
   if (answer.has_order()) text += fmt::format(", request {}", request);
   print(globals.json, json, text);
   return answer.has_order() ? exit_ok : exit_refused;
-}
-
-int cancel(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
-  Sale sale = load_sale(*store, args.definition.name);
-  const auto orders = open_orders(args);
-  BuyerId buyer{args.buyer};
-  RequestId request{args.request};
-  if (args.number.empty() == (buyer.value.empty() || request.value.empty()))
-    throw Error{Errc::bad_argument, "say which order: --number, or --buyer and --request"};
-  if (!args.number.empty()) {
-    const auto order = orders->find_number(args.definition.name, args.number);
-    if (order) buyer = order->buyer, request = order->request;
-  }
-  EndedOrder ended;
-  if (!buyer.value.empty()) ended = sale.cancel(*orders, buyer, request, args.reason);
-  if (!ended.order) {
-    print(globals.json, Json::object({{"ok", false}, {"cancelled", false}}),
-          "there is no such order; one that is still on its way is found by --buyer and --request");
-    return exit_refused;
-  }
-  const auto& order = *ended.order;
-  print(globals.json,
-        Json::object({{"ok", true},
-                      {"cancelled", ended.now},
-                      {"number", order.number},
-                      {"units", order.units},
-                      {"state", to_string(order.state)},
-                      {"reason", ended.reason}}),
-        fmt::format("order {} of {} unit(s) {} {}{}", order.number, order.units,
-                    ended.now ? "is" : "was before", to_string(order.state),
-                    ended.reason.empty() ? "" : ": " + ended.reason));
-  return exit_ok;
 }
 
 int change_stock(const Globals& globals, const SaleArgs& args) {
@@ -360,17 +313,6 @@ int work(const Globals& globals, const SaleArgs& args) {
   return done.dead == 0 ? exit_ok : exit_check_failed;
 }
 
-/// A word that is not empty: one that is may come from a variable of a shell that was not set, and
-/// must not mean that the option was left out.
-Target into_word(std::string& word) {
-  const auto set = [&word](const std::string& given) {
-    if (given.empty())
-      throw Error{Errc::bad_argument, "it is empty: give a value, or leave the option out"};
-    word = given;
-  };
-  return {Target::Takes::one_word, set, {}};
-}
-
 int recover_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   const auto orders = open_orders(args);
@@ -429,14 +371,6 @@ std::vector<Option> definition_options(SaleArgs& args) {
        into_word(args.also_orders)}};
 }
 
-std::vector<Option> cancel_options(SaleArgs& args, const Option& orders) {
-  return {{"--number", "NUMBER", "The order with this number", into_word(args.number)},
-          {"--buyer", "NAME", "Or the order of this buyer", into_word(args.buyer)},
-          {"--request", "ID", "and this request", into_word(args.request)},
-          {"--reason", "TEXT", "Kept with the order", into(args.reason)},
-          orders};
-}
-
 std::vector<Option> dead_options(SaleArgs& args, const Option& orders) {
   return {{"--revive", "ID", "Send the dead letter with this id to the workers again",
            into_word(args.revive)},
@@ -463,6 +397,13 @@ std::vector<Option> recover_options(SaleArgs& args, const Option& orders) {
           {"--new-database", "",
            "The database that the orders went into is lost; they go into this one now",
            into(args.new_database)}};
+}
+
+std::vector<Option> work_options(SaleArgs& args, const Option& orders) {
+  return {orders,
+          {"--until-empty", "", "End when no order is left in the stream", into(args.until_empty)},
+          {"--recover", "", "Recover the sale, too, when its store has lost something",
+           into(args.recovers)}};
 }
 
 std::vector<Option> buy_options(SaleArgs& args) {
@@ -507,7 +448,13 @@ Command sale_command(const Globals& globals) {
           command("list", "All sales of the store, and how they stand", {}, {}, list),
           verb("buy", "Buy for one buyer", buy_options(*args), buy),
           verb("cancel", "Cancel an order before it is paid, and give its units back",
-               cancel_options(*args, orders), cancel),
+               cancel_options(*args, orders), cancel_order),
+          verb("refund",
+               "Take units of an order back, also of a paid one, and give their price back",
+               refund_options(*args, orders), refund_order),
+          verb("replay",
+               "Send messages again that were given up, and go on where a receiver wanted no more",
+               {orders}, replay_messages),
           verb("stock", "Change how many units the sale sells in all",
                {{"--to", "N", "So many; not fewer than are sold",
                  into(args->stock, 0, 1'000'000'000'000), true},
@@ -521,12 +468,7 @@ Command sale_command(const Globals& globals) {
           verb("dead", "Orders that the database refused", dead_options(*args, orders),
                dead_letters),
           verb("work", "Move orders into the database until a signal comes",
-               {orders,
-                {"--until-empty", "", "End when no order is left in the stream",
-                 into(args->until_empty)},
-                {"--recover", "", "Recover the sale, too, when its store has lost something",
-                 into(args->recovers)}},
-               work),
+               work_options(*args, orders), work),
           verb("audit", "Compare store and database, order by order",
                {orders,
                 {"--named", "N", "How many differences are named; all are counted",

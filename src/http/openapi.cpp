@@ -64,6 +64,17 @@ Json responses_of(const Route& route) {
   return responses;
 }
 
+/// One of them is enough.
+Json security_of(std::string_view credentials) {
+  auto alternatives = Json::array();
+  while (!credentials.empty()) {
+    const auto name = credentials.substr(0, credentials.find(' '));
+    credentials.remove_prefix(std::min(credentials.size(), name.size() + 1));
+    alternatives.add(Json::object({{name, Json::array()}}));
+  }
+  return alternatives;
+}
+
 Json operation_of(const Route& route) {
   auto operation = Json::object({{"operationId", route.operation},
                                  {"summary", route.summary},
@@ -72,8 +83,7 @@ Json operation_of(const Route& route) {
     operation.add("requestBody", Json::object({{"required", true},
                                                {"content", content(json_media, route.request)}}));
   operation.add("responses", responses_of(route));
-  if (!route.credentials.empty())
-    operation.add("security", Json::array({Json::object({{route.credentials, Json::array()}})}));
+  if (!route.credentials.empty()) operation.add("security", security_of(route.credentials));
   return operation;
 }
 

@@ -44,7 +44,8 @@ struct Route {
   std::string request;  ///< JSON Schema of the body; empty: it takes none
   std::vector<Answer> answers;
   std::vector<const ProblemType*> problems;  ///< beside those of this library
-  std::string credentials;                   ///< a name of ApiDocument::credentials; empty: none
+  /// Names of ApiDocument::credentials with blanks between, each enough; empty: none is needed.
+  std::string credentials;
   Handler handler;
 };
 

@@ -8,6 +8,7 @@
 #include "base/instant.hpp"
 #include "base/json.hpp"
 #include "base/random.hpp"
+#include "sluice/metrics.hpp"
 
 namespace sluice {
 namespace {
@@ -36,13 +37,15 @@ OrderMessages::OrderMessages(OrderStore& orders, std::string sale, std::string s
 
 /// The time of the signature is that of the sending, the time of the event that of the change.
 SignedMessage OrderMessages::sign(const OrderMessage& message) const {
-  auto id = fmt::format("{}-{}", message.order_id, message.seq);
+  const bool is_of_sale = message.order_id == 0;
+  auto id = is_of_sale ? fmt::format("sale-{}", message.seq)
+                       : fmt::format("{}-{}", message.order_id, message.seq);
   SignedMessage made;
   made.body = Json::object({{"specversion", "1.0"},
                             {"id", id},
                             {"source", source_},
                             {"type", message.type},
-                            {"subject", fmt::to_string(message.order_id)},
+                            {"subject", is_of_sale ? sale_ : fmt::to_string(message.order_id)},
                             {"time", to_text(message.at)},
                             {"datacontenttype", "application/json"},
                             {"data", Json::raw(message.data)}})
@@ -69,7 +72,10 @@ OrderMessages::Sent OrderMessages::send_due(std::size_t most) {
     if (due.empty()) break;
     const auto& message = due.front();
     switch (deliver(message)) {
-      case Delivery::done: sent.done += outbox.message_sent(sale_, message); break;
+      case Delivery::done:
+        count(metrics().sale_messages_sent);
+        sent.done += outbox.message_sent(sale_, message);
+        break;
       case Delivery::gone:
         outbox.message_failed(sale_, message, 0s);
         outbox.stop_messages(sale_);
@@ -77,7 +83,10 @@ OrderMessages::Sent OrderMessages::send_due(std::size_t most) {
         return sent;
       case Delivery::failed:
         const auto pause = pause_after(message.attempts);
-        if (outbox.message_failed(sale_, message, pause)) ++(pause ? sent.failed : sent.dead);
+        count(metrics().sale_message_failures);
+        if (!outbox.message_failed(sale_, message, pause)) break;
+        ++(pause ? sent.failed : sent.dead);
+        if (!pause) count(metrics().sale_messages_dead);
         break;
     }
   }
@@ -86,23 +95,31 @@ OrderMessages::Sent OrderMessages::send_due(std::size_t most) {
 
 std::int64_t OrderMessages::replay() { return orders_.payments().replay_messages(sale_); }
 
-std::size_t send_refunds(OrderStore& orders, const std::string& sale,
-                         const std::function<std::string(const Refund&)>& send, std::size_t most) {
-  std::size_t taken = 0;
+RefundsSent send_refunds(OrderStore& orders, const std::string& sale,
+                         const std::function<std::string(const Refund&)>& send, std::size_t most,
+                         const std::string& provider) {
+  RefundsSent sent;
   auto& payments = orders.payments();
-  for (const auto& refund : payments.refunds(sale, most)) {
+  // One at a time, as messages.
+  while (sent.done + sent.failed < most) {
+    const auto refund = payments.take_refund(sale, provider, OrderMessages::lease);
+    if (!refund) break;
     std::string why;
     try {
-      why = send(refund);
+      why = send(*refund);
     } catch (const std::exception& failure) {
       why = failure.what();
     }
-    if (why.empty())
-      taken += payments.refund_done(refund);
-    else
-      payments.refund_failed(refund, why, pause_after(refund.attempts + 1).value_or(24h));
+    if (why.empty()) {
+      sent.done += payments.refund_done(*refund);
+      count(metrics().sale_refunds_sent);
+    } else {
+      payments.refund_failed(*refund, why, pause_after(refund->attempts + 1).value_or(24h));
+      ++sent.failed;
+      count(metrics().sale_refund_failures);
+    }
   }
-  return taken;
+  return sent;
 }
 
 }  // namespace sluice

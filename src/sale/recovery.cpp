@@ -95,11 +95,14 @@ class Recovery {
         on_the_way_(sale_),
         mends_definition_(mends_definition) {}
 
-  SaleRecovery run(OrderStore::Fields kept);
+  /// Where it fails, the next one may begin at once.
+  SaleRecovery run(const OrderStore::Fields& kept);
 
  private:
   using Pairs = std::vector<std::pair<std::string, std::string>>;
 
+  SaleRecovery carry_out(OrderStore::Fields kept);
+  void make_way() noexcept;
   void close_gate(const OrderStore::Fields& kept);
   void restore_orders();
   void reconcile_streams();
@@ -157,10 +160,10 @@ class Recovery {
 
 /// No worker begins one of its own while this one goes on.
 void Recovery::stay_known() {
-  constexpr std::chrono::seconds often_enough{10};
+  constexpr std::chrono::seconds often_enough{5};
   if (store_.clock().steady() < known_since_ + often_enough) return;
   known_since_ = store_.clock().steady();
-  store_.run({"PEXPIRE", keys_.recovery, "60000"}, repeatable).get();
+  store_.run({"PEXPIRE", keys_.recovery, "20000"}, repeatable).get();
 }
 
 void Recovery::check_mine(bool is_mine) const {
@@ -241,6 +244,7 @@ void Recovery::in_parts(const Pairs& pairs, const Write& write) {
     for (auto i = at; i < std::min(at + most_written, pairs.size()); ++i)
       args.insert(args.end(), {pairs[i].first, pairs[i].second});
     write(Words{args});
+    stay_known();
   }
 }
 
@@ -314,6 +318,7 @@ void Recovery::tell_parts() {
       orders_.payments().cancel_units(sale_.name, id, units, "recovered " + name, told_by_store);
       has_told = true;
     }
+    stay_known();
     cursor = reply.as_items().at(0).as_text();
   } while (cursor != "0");
   if (has_told) read_returns();
@@ -374,6 +379,7 @@ void Recovery::reconcile_streams() {
     }
     put(lost);
     remove_entries(void_entries);
+    stay_known();
   });
   on_the_way_.sort();
 }
@@ -648,7 +654,23 @@ void Recovery::open_gate(const Count& all, const OrderStore::Fields& kept) {
                             sale_.name, store_.describe())};
 }
 
-SaleRecovery Recovery::run(OrderStore::Fields kept) {
+SaleRecovery Recovery::run(const OrderStore::Fields& kept) {
+  try {
+    return carry_out(kept);
+  } catch (...) {
+    make_way();
+    throw;
+  }
+}
+
+void Recovery::make_way() noexcept {
+  try {
+    store_.run(scripts::sale_drop_recovery, {keys_.recovery}, {token_}, repeatable).get();
+  } catch (const std::exception&) {  // its mark ends by itself
+  }
+}
+
+SaleRecovery Recovery::carry_out(OrderStore::Fields kept) {
   orders_.add_sale(sale_.name, sale_.stock);
   close_gate(kept);
   enter(store_, sale_, orders_);  // a database that is new, or older, learns the definition

@@ -47,14 +47,27 @@ return redis.call('hsetnx', KEYS[1], 'recovering', ARGV[1])
 -- script needs_recovery
 -- KEYS[1] sale hash   KEYS[2] which recovery is under way
 -- Reply: 1 when the gate is shut for want of one, or the sale is lost, and nobody sees to it; or 0
+--        A recovery that began before the store was started again cannot open the gate: it counts
+--        as none, so that the next one need not wait until its mark has expired.
 -- include sale/recovery.lua store
 -- include sale/recovery.lua is_shut
 local sale = redis.call('hmget', KEYS[1], 'capacity', 'recovering', 'store', 'archived')
 if sale[1] and (sale[4] or not is_shut(sale[2], sale[3])) then return 0 end
-return 1 - redis.call('exists', KEYS[2])
+local under_way = redis.call('get', KEYS[2])
+if not under_way then return 1 end
+local began_in = string.match(under_way, ' (%x+)$')
+return began_in and began_in ~= store_now() and 1 or 0
+
+-- script drop_recovery
+-- It has failed, and opens no gate: another one may begin.
+-- KEYS[1] which recovery is under way   ARGV[1] its token
+local under_way = redis.call('get', KEYS[1])
+if under_way and string.match(under_way, '^%S+') == ARGV[1] then redis.call('del', KEYS[1]) end
+return false
 
 -- script begin_recovery
--- Admit nobody from now on; make the sale again if it is lost.
+-- Admit nobody from now on; make the sale again if it is lost. The mark lives for 20 s, and is
+-- renewed while the recovery goes on: so long one that was killed at it holds up the next.
 -- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] which recovery is under way
 -- ARGV[1] consumer group   ARGV[2] token of this recovery   ARGV[3] how many pairs always count
 -- then pairs: field, value; the others count for a lost sale
@@ -67,7 +80,7 @@ elseif tonumber(ARGV[3]) > 0 then
   redis.call('hset', KEYS[1], unpack(ARGV, 4, 3 + 2 * ARGV[3]))
 end
 redis.call('hset', KEYS[1], 'recovering', ARGV[2])
-redis.call('set', KEYS[3], ARGV[2], 'PX', 60000)
+redis.call('set', KEYS[3], ARGV[2] .. ' ' .. store_now(), 'PX', 20000)
 -- include sale/sale.lua group
 local there = redis.call('hmget', KEYS[1], 'capacity', 'changes', 'epoch', 'closed')
 return {store_now(), lost and 1 or 0, there[1] or '0', there[2] or '0', there[3] or '0',

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "base/instant.hpp"
 #include "base/integer.hpp"
 #include "number/period.hpp"
@@ -62,6 +64,7 @@ class Sale::Impl {
   }
 
   Task<SaleStatus> status();
+  Task<std::int64_t> recorded_up_to();
 
   Task<std::optional<SaleOrder>> find(BuyerId buyer, RequestId request) {
     const sale::Wish wish{std::move(buyer), std::move(request)};
@@ -284,6 +287,24 @@ Task<SaleStatus> Sale::Impl::status() {
   co_return status;
 }
 
+/// The last id is read before the stream: an order that comes in between is above it.
+Task<std::int64_t> Sale::Impl::recorded_up_to() {
+  constexpr std::string_view some = "100";  // an entry that makes no order is soon a dead letter
+  Batch batch;
+  batch.add({"HMGET", keys_.sale, "format", "second", "sequence"});
+  batch.add({"XRANGE", keys_.orders, "-", "+", "COUNT", some});
+  const std::vector<Value> replies = co_await store_.run(std::move(batch));
+  const auto& fields = checked(replies.at(0)).as_items();
+  if (fields.at(0).is_null()) co_return std::numeric_limits<std::int64_t>::max();
+  for (const auto& entry : checked(replies.at(1)).as_items())
+    if (const auto on_its_way = sale::entry_of(entry); on_its_way.order)
+      co_return on_its_way.order->id - 1;
+  if (fields.at(1).is_null() || fields.at(2).is_null()) co_return -1;
+  const auto second = parse_integer<std::int64_t>(fields.at(1).as_text());
+  const auto sequence = parse_integer<std::int64_t>(fields.at(2).as_text());
+  co_return second&& sequence ? *second << 32 | *sequence : -1;
+}
+
 std::string_view to_string(SaleState state) noexcept {
   static constexpr std::string_view names[] = {
       "not loaded", "not started", "open", "sold out", "full", "closed", "recovering", "archived"};
@@ -460,6 +481,7 @@ Task<std::optional<SaleOrder>> Sale::latest(BuyerId buyer) {
   return impl_->latest(std::move(buyer));
 }
 Task<SaleStatus> Sale::status() { return impl_->status(); }
+Task<std::int64_t> Sale::recorded_up_to() { return impl_->recorded_up_to(); }
 Task<void> Sale::close() { return impl_->close(); }
 void Sale::close(OrderStore& orders) { impl_->close(orders); }
 EndedOrder Sale::cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bloom/sizing.hpp"
+#include "server/order_requests.hpp"
 #include "server/problems.hpp"
 #include "server/request_parts.hpp"
 #include "server/tool_answer.hpp"

@@ -2,14 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "http/response.hpp"
 #include "server/entrance.hpp"
-#include "server/sales_text.hpp"
 #include "server/shop.hpp"
-#include "sluice/expected.hpp"
 #include "sluice/task.hpp"
 
 namespace sluice::server {
@@ -24,14 +21,5 @@ struct Purchase {
 
 /// 201, 200 or the refusal, as the API says it. Throws what the store throws.
 Task<http::Response> serve_at_counter(Entrance& entrance, Purchase purchase);
-
-/// The sale of that name, or why it is not sold.
-Expected<std::shared_ptr<Offer>, http::Response> find_offer(const Shop& shop,
-                                                            std::string_view name);
-
-/// The order of that id or number, if it is this buyer's: the database knows it, or it is on its
-/// way there. Blocks.
-std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const BuyerId& buyer,
-                                     const std::string& word);
 
 }  // namespace sluice::server

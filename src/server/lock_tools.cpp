@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "server/order_requests.hpp"
 #include "server/problems.hpp"
 #include "server/request_parts.hpp"
 
@@ -118,7 +119,7 @@ Task<void> LockTools::answer(Task<http::Response> work, http::Responder respond)
 Expected<LockTools::Wish, http::Response> LockTools::wish_of(const http::Request& request) const {
   auto call = door_.call_of(request);
   if (!call) return Unexpected{std::move(call.error())};
-  auto key = idempotency_key_of(request);
+  auto key = key_of(request);
   if (!key) return Unexpected{std::move(key.error())};
   auto body = body_of(request, {"wait_ms", "lease_ms", "label"});
   if (!body) return Unexpected{std::move(body.error())};
@@ -130,7 +131,7 @@ Expected<LockTools::Wish, http::Response> LockTools::wish_of(const http::Request
   if (!label) return Unexpected{std::move(label.error())};
   return Wish{
       .name = call->name,
-      .lease = {.owner = lock::owner_of_wish(wish_text(*call, *key)),
+      .lease = {.owner = lock::owner_of_wish(wish_text(*call, key->value)),
                 .lease = milliseconds{*lease},
                 .label = fmt::format("over HTTP: {}", label->empty() ? call->caller : *label)},
       .wait = milliseconds{*wait}};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/instant.hpp"
+#include "server/order_requests.hpp"
 #include "server/problems.hpp"
 #include "server/request_parts.hpp"
 #include "server/tool_answer.hpp"
@@ -62,7 +63,7 @@ bool may_be_zone(std::string_view name) {
 }
 
 Expected<NumbersWish, http::Response> numbers_wish_of(ToolCall call, const http::Request& request) {
-  auto key = idempotency_key_of(request);
+  auto key = key_of(request);
   if (!key) return Unexpected{std::move(key.error())};
   auto body = body_of(request, {"count", "prefix", "zone", "digits"});
   if (!body) return Unexpected{std::move(body.error())};
@@ -76,7 +77,7 @@ Expected<NumbersWish, http::Response> numbers_wish_of(ToolCall call, const http:
   if (!zone) return Unexpected{std::move(zone.error())};
   if (!may_be_zone(*zone))
     return Unexpected{http::problem(problems::bad_body, "'zone' is a name like Asia/Shanghai")};
-  NumbersWish wish{.call = std::move(call), .key = std::move(*key), .options = {}};
+  NumbersWish wish{.call = std::move(call), .key = std::move(key->value), .options = {}};
   wish.count = static_cast<std::size_t>(*count);
   wish.options.prefix = std::move(*prefix);
   if (!zone->empty()) wish.options.zone = std::move(*zone);

@@ -1,7 +1,7 @@
-/// What several requests have: the name of a wish, and a body that is a JSON object.
+/// Members of a body, read. What is wrong comes back as the answer to it.
 #pragma once
 
-#include <initializer_list>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,15 +10,6 @@
 #include "sluice/expected.hpp"
 
 namespace sluice::server {
-
-/// The Idempotency-Key: a string of structured fields, RFC 9651, or without its quotes, as many
-/// clients send it. Else the refusal.
-Expected<std::string, http::Response> idempotency_key_of(const http::Request& request);
-
-/// The body as an object with no other members than these: others are a misspelt wish. No body is
-/// an empty object.
-Expected<JsonValue, http::Response> body_of(const http::Request& request,
-                                            std::initializer_list<std::string_view> known);
 
 /// A whole number in a range; `otherwise` where there is no such member.
 struct IntegerMember {

@@ -5,31 +5,13 @@
 #include <algorithm>
 
 #include "base/instant.hpp"
-#include "base/integer.hpp"
 #include "server/background.hpp"
+#include "server/order_requests.hpp"
 #include "server/problems.hpp"
-#include "server/request_parts.hpp"
 #include "server/sales_text.hpp"
 
 namespace sluice::server {
 namespace {
-
-using namespace std::chrono_literals;
-
-constexpr std::size_t longest_reason = 1000;
-
-Unexpected<http::Response> refuse(const http::ProblemType& type, std::string_view detail = {}) {
-  return Unexpected{http::problem(type, detail)};
-}
-
-Expected<std::int64_t, http::Response> units_of(const JsonValue& body) {
-  const auto* const value = body.find("units");
-  if (!value) return 1;
-  const auto* const units = value->as_integer();
-  if (!units || *units < 1)
-    return refuse(problems::bad_body, "'units' is a whole number, at least 1");
-  return *units;
-}
 
 std::vector<const http::ProblemType*> with_failures(std::vector<const http::ProblemType*> some) {
   some.insert(some.end(), {&problems::store_failed, &problems::effect_unknown, &problems::busy});
@@ -37,11 +19,6 @@ std::vector<const http::ProblemType*> with_failures(std::vector<const http::Prob
 }
 
 }  // namespace
-
-Expected<std::shared_ptr<Offer>, http::Response> SalesApi::offer_of(
-    const http::Request& request) const {
-  return find_offer(shop_, request.parameter("sale"));
-}
 
 Expected<BuyerId, http::Response> SalesApi::buyer_of(const http::Request& request) const {
   return buyers_.who_asks(request, request.parameter("sale"));
@@ -67,7 +44,7 @@ Task<void> SalesApi::answer_list(http::Responder respond) {
 }
 
 void SalesApi::show(http::Request&& request, http::Responder&& respond) {
-  auto offer = offer_of(request);
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   spawn(answer_status(*offer, std::move(respond)));
 }
@@ -86,20 +63,20 @@ Task<void> SalesApi::answer_status(std::shared_ptr<Offer> offer, http::Responder
 void SalesApi::buy(http::Request&& request, http::Responder&& respond) {
   auto buyer = buyer_of(request);
   if (!buyer) return respond.send(std::move(buyer.error()));
-  auto key = idempotency_key_of(request);
+  auto key = key_of(request);
   if (!key) return respond.send(std::move(key.error()));
   auto body = body_of(request, {"units"});
   if (!body) return respond.send(std::move(body.error()));
   auto units = units_of(*body);
   if (!units) return respond.send(std::move(units.error()));
-  auto offer = offer_of(request);
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   // A field that stands twice is none: what stands before us may have looked at the other one.
   const bool has_ticket = request.count("Sluice-Ticket") == 1;
   spawn(answer_purchase({.offer = std::move(*offer),
                          .buyer = std::move(*buyer),
-                         .wish = RequestId{std::move(*key)},
-                         .units = *units,
+                         .wish = std::move(*key),
+                         .units = units->value_or(1),
                          .ticket = std::string{has_ticket ? *request.field("Sluice-Ticket") : ""}},
                         std::move(respond)));
 }
@@ -116,47 +93,49 @@ Task<void> SalesApi::answer_purchase(Purchase purchase, http::Responder respond)
 }
 
 void SalesApi::show_order(http::Request&& request, http::Responder&& respond) {
-  auto buyer = buyer_of(request);
-  if (!buyer) return respond.send(std::move(buyer.error()));
-  auto offer = offer_of(request);
+  auto asker = asker_of(request, buyers_, shop_keys_);
+  if (!asker) return respond.send(std::move(asker.error()));
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   const auto asked = std::make_shared<const http::Request>(std::move(request));
-  in_background(threads_, buyer->value, std::move(respond),
-                [offer = *offer, asked, buyer = *buyer](OrderStore& orders) {
+  in_background(threads_, asker->subject, std::move(respond),
+                [offer = *offer, asked, asker = *asker](OrderStore& orders) {
                   const auto found =
-                      find_order(offer->sale(), orders, buyer, asked->parameter("order"));
+                      find_order(offer->sale(), orders, asker, asked->parameter("order"));
                   if (!found) return http::problem(problems::no_order);
                   return answer_of(*asked, offer->name(), *found);
                 });
 }
 
 void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
-  auto buyer = buyer_of(request);
-  if (!buyer) return respond.send(std::move(buyer.error()));
+  auto asker = asker_of(request, buyers_, shop_keys_);
+  if (!asker) return respond.send(std::move(asker.error()));
   auto body = body_of(request, {"reason"});
   if (!body) return respond.send(std::move(body.error()));
-  auto reason = text_of(*body, "reason", longest_reason);
+  auto reason = reason_of(*body);
   if (!reason) return respond.send(std::move(reason.error()));
-  auto offer = offer_of(request);
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   const auto asked = std::make_shared<const http::Request>(std::move(request));
-  in_background(threads_, buyer->value, std::move(respond),
-                [offer = *offer, asked, buyer = *buyer, reason = *reason](OrderStore& orders) {
-                  auto& sale = offer->sale();
-                  const auto found = find_order(sale, orders, buyer, asked->parameter("order"));
-                  if (!found) return http::problem(problems::no_order);
-                  if (http::is_precondition_failed(*asked, tag_of(*found)))
-                    return http::problem(problems::other_version, {},
-                                         {{"order", json_of(offer->name(), found->order)}});
-                  const auto ended = sale.cancel(orders, buyer, found->order.request, reason);
-                  if (!ended.order) return http::problem(problems::no_order);
-                  const auto& order = *ended.order;
-                  if (order.state == OrderState::cancelled)
-                    return answer_of(*asked, offer->name(), {.order = order, .is_recorded = true});
-                  const auto& why =
-                      stands(order.state) ? problems::order_paid : problems::order_ended;
-                  return http::problem(why, {}, {{"order", json_of(offer->name(), order)}});
-                });
+  in_background(
+      threads_, asker->subject, std::move(respond),
+      [offer = *offer, asked, asker = *asker, reason = *reason](OrderStore& orders) {
+        auto& sale = offer->sale();
+        const auto found = find_order(sale, orders, asker, asked->parameter("order"));
+        if (!found) return http::problem(problems::no_order);
+        if (http::is_precondition_failed(*asked, tag_of(*found)))
+          return http::problem(problems::other_version, {},
+                               {{"order", json_of(offer->name(), found->order)}});
+        const auto ended = sale.cancel(orders, found->order.buyer, found->order.request, reason);
+        if (!ended.order) return http::problem(problems::no_order);
+        const auto& order = *ended.order;
+        if (order.state == OrderState::cancelled)
+          return answer_of(*asked, offer->name(),
+                           asker.buyer ? ShownOrder{.order = order, .is_recorded = true}
+                                       : shown_to_shop(offer->name(), orders, order));
+        const auto& why = stands(order.state) ? problems::order_paid : problems::order_ended;
+        return http::problem(why, {}, {{"order", json_of(offer->name(), order)}});
+      });
 }
 
 void SalesApi::add_routes(http::Routes& routes) {
@@ -190,6 +169,7 @@ void SalesApi::add_public_routes(http::Routes& routes) {
 void SalesApi::add_buyers_routes(http::Routes& routes) {
   using namespace problems;
   const std::string credentials{Buyers::credentials};
+  const auto credentials_or_shop = fmt::format("{} {}", credentials, ShopKeys::credentials);
   routes.add({.method = "POST",
               .path = "/v1/sales/{sale}/orders",
               .operation = "buy",
@@ -207,26 +187,29 @@ void SalesApi::add_buyers_routes(http::Routes& routes) {
                                          &order_ended, &closed, &other_units, &recovering}),
               .credentials = credentials,
               .handler = calls(&SalesApi::buy)});
-  routes.add({.method = "GET",
-              .path = "/v1/sales/{sale}/orders/{order}",
-              .operation = "show_order",
-              .summary = "One of the buyer's orders, by id or number",
-              .answers = {{200, "The order", order_schema}, {304, "As If-None-Match has it", {}}},
-              .problems = with_failures({&unknown_buyer, &not_yours, &no_sale, &no_order,
-                                         &recovering, &too_many_requests, &database_failed}),
-              .credentials = credentials,
-              .handler = calls(&SalesApi::show_order)});
-  routes.add({.method = "POST",
-              .path = "/v1/sales/{sale}/orders/{order}/cancel",
-              .operation = "cancel_order",
-              .summary = "Cancel an order before it is paid; its units return to the sale",
-              .request = cancel_schema,
-              .answers = {{200, "The order as it stands now", order_schema}},
-              .problems = with_failures({&bad_body, &unknown_buyer, &not_yours, &no_sale, &no_order,
-                                         &other_version, &order_paid, &order_ended, &recovering,
-                                         &too_many_requests, &database_failed}),
-              .credentials = credentials,
-              .handler = calls(&SalesApi::cancel)});
+  routes.add(
+      {.method = "GET",
+       .path = "/v1/sales/{sale}/orders/{order}",
+       .operation = "show_order",
+       .summary = "One of the buyer's orders, by id or number; with a key of the shop, any",
+       .answers = {{200, "The order", order_schema}, {304, "As If-None-Match has it", {}}},
+       .problems = with_failures({&unknown_buyer, &unknown_key, &not_allowed, &not_yours, &no_sale,
+                                  &no_order, &recovering, &too_many_requests, &database_failed}),
+       .credentials = credentials_or_shop,
+       .handler = calls(&SalesApi::show_order)});
+  routes.add(
+      {.method = "POST",
+       .path = "/v1/sales/{sale}/orders/{order}/cancel",
+       .operation = "cancel_order",
+       .summary = "Cancel an order before it is paid; its units return to the sale; with a "
+                  "key of the shop, any",
+       .request = cancel_schema,
+       .answers = {{200, "The order as it stands now", order_schema}},
+       .problems = with_failures({&bad_body, &unknown_buyer, &unknown_key, &not_allowed, &not_yours,
+                                  &no_sale, &no_order, &other_version, &order_paid, &order_ended,
+                                  &recovering, &too_many_requests, &database_failed}),
+       .credentials = credentials_or_shop,
+       .handler = calls(&SalesApi::cancel)});
 }
 
 }  // namespace sluice::server

@@ -4,6 +4,8 @@
 ///   POST /v1/sales/{sale}/orders                  buys; the Idempotency-Key is the RequestId
 ///   GET  /v1/sales/{sale}/orders/{order}          a buyer's own, by id or number
 ///   POST /v1/sales/{sale}/orders/{order}/cancel
+///
+/// The last two are answered to keys of the shop, too, for any buyer's order.
 #pragma once
 
 #include <memory>
@@ -15,14 +17,20 @@
 #include "server/counter.hpp"
 #include "server/entrance.hpp"
 #include "server/shop.hpp"
+#include "server/shop_keys.hpp"
 
 namespace sluice::server {
 
 /// REQUIRES: what it is made of lives longer, and it longer than the server of its routes.
 class SalesApi {
  public:
-  SalesApi(Shop& shop, const Buyers& buyers, BlockingThreads& threads, Entrance& entrance)
-      : shop_(shop), buyers_(buyers), threads_(threads), entrance_(entrance) {}
+  SalesApi(Shop& shop, const Buyers& buyers, const ShopKeys& shop_keys, BlockingThreads& threads,
+           Entrance& entrance)
+      : shop_(shop),
+        buyers_(buyers),
+        shop_keys_(shop_keys),
+        threads_(threads),
+        entrance_(entrance) {}
 
   void add_routes(http::Routes& routes);
 
@@ -40,11 +48,11 @@ class SalesApi {
   Task<void> answer_status(std::shared_ptr<Offer> offer, http::Responder respond);
   Task<void> answer_list(http::Responder respond);
   Task<void> answer_purchase(Purchase purchase, http::Responder respond);
-  Expected<std::shared_ptr<Offer>, http::Response> offer_of(const http::Request& request) const;
   Expected<BuyerId, http::Response> buyer_of(const http::Request& request) const;
 
   Shop& shop_;
   const Buyers& buyers_;
+  const ShopKeys& shop_keys_;
   BlockingThreads& threads_;
   Entrance& entrance_;
 };

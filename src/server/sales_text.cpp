@@ -58,7 +58,10 @@ const std::string order_schema =
 "recorded":{"type":"boolean","description":"the database has it"},
 "returned":{"type":"integer","description":"units that were cancelled while the others stand"},
 "due":{"type":"integer","description":"in the smallest unit of the currency"},
-"pay_by":{"type":"string","format":"date-time"}}})";
+"pay_by":{"type":"string","format":"date-time"},
+"buyer":{"type":"string","description":"this and what follows: to the shop alone"},
+"reason":{"type":"string","description":"why it ended"},
+"refunds":{"type":"array","items":{"type":"object"}}}})";
 
 const std::string buy_schema =
     R"({"type":"object","additionalProperties":false,"properties":{
@@ -67,6 +70,17 @@ const std::string buy_schema =
 const std::string cancel_schema =
     R"({"type":"object","additionalProperties":false,"properties":{
 "reason":{"type":"string","maxLength":1000}}})";
+
+const std::string refund_schema =
+    R"({"type":"object","additionalProperties":false,"properties":{
+"units":{"type":"integer","minimum":1,"description":"without it: all that are left"},
+"reason":{"type":"string","maxLength":1000}}})";
+
+const std::string order_list_schema = fmt::format(
+    R"({{"type":"object","required":["orders"],"properties":{{
+"orders":{{"type":"array","items":{}}},
+"after":{{"type":"string","description":"what to ask for next, now or later"}}}}}})",
+    order_schema);
 
 Json json_of(const SaleDefinition& sale, const SaleStatus& status) {
   auto json = Json::object({{"name", sale.name},
@@ -91,6 +105,42 @@ Json json_of(std::string_view sale, const SaleOrder& order) {
                        {"units", order.units},
                        {"state", to_string(order.state)},
                        {"issued_at", to_text(order.issued_at)}});
+}
+
+namespace {
+
+Json json_of(const std::vector<Refund>& refunds) {
+  auto list = Json::array();
+  for (const auto& refund : refunds) {
+    auto one = Json::object({{"key", fmt::format("{}.{}", refund.id, refund.seq)},
+                             {"amount", refund.amount},
+                             {"currency", refund.currency},
+                             {"provider", refund.provider},
+                             {"payment", refund.event},
+                             {"state", refund.state},
+                             {"failed", refund.attempts}});
+    if (!refund.note.empty()) one.add("note", refund.note);
+    list.add(one);
+  }
+  return list;
+}
+
+}  // namespace
+
+Json json_of(std::string_view sale, const ShownOrder& shown) {
+  auto json = json_of(sale, shown.order);
+  json.add("recorded", shown.is_recorded);
+  if (const auto& money = shown.money) {
+    json.add("returned", money->returned);
+    json.add("due", money->due);
+    if (money->pay_by) json.add("pay_by", to_text(*money->pay_by));
+  }
+  if (const auto& more = shown.to_shop) {
+    json.add("buyer", shown.order.buyer.value);
+    if (!more->reason.empty()) json.add("reason", more->reason);
+    json.add("refunds", json_of(more->refunds));
+  }
+  return json;
 }
 
 std::string tag_of(const ShownOrder& shown) {
@@ -131,14 +181,7 @@ http::Response answer_of(const http::Request& request, std::string_view sale,
     response.add("ETag", tag);
     return response;
   }
-  auto json = json_of(sale, shown.order);
-  json.add("recorded", shown.is_recorded);
-  if (const auto& money = shown.money) {
-    json.add("returned", money->returned);
-    json.add("due", money->due);
-    if (money->pay_by) json.add("pay_by", to_text(*money->pay_by));
-  }
-  auto response = http::json(200, json);
+  auto response = http::json(200, json_of(sale, shown));
   response.add("ETag", tag);
   return response;
 }

@@ -15,15 +15,24 @@ extern const std::string sale_list_schema;
 extern const std::string order_schema;
 extern const std::string buy_schema;
 extern const std::string cancel_schema;
+extern const std::string refund_schema;
+extern const std::string order_list_schema;
 
 Json json_of(const SaleDefinition& sale, const SaleStatus& status);
 Json json_of(std::string_view sale, const SaleOrder& order);
-/// An order as its buyer sees it.
+/// What the shop sees of an order beyond its buyer.
+struct ShopsView {
+  std::string reason;  ///< why it ended
+  std::vector<Refund> refunds;
+};
+/// An order as its buyer, or the shop, sees it.
 struct ShownOrder {
   SaleOrder order;
   bool is_recorded = false;  ///< the database has it; otherwise it is on its way there
-  std::optional<PayableOrder> money = {};  ///< of a sale with a price
+  std::optional<PayableOrder> money = {};  ///< of a sale with a price, and where the shop asks
+  std::optional<ShopsView> to_shop = {};
 };
+Json json_of(std::string_view sale, const ShownOrder& shown);
 /// Of the state in which an order stands.
 std::string tag_of(const ShownOrder& shown);
 /// "/v1/sales/maotai/orders/123"

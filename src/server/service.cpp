@@ -40,8 +40,10 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       threads_(options.shop.orders, options.blocking),
       signing_(options.keys ? std::move(*options.keys) : keys_of_this_process()),
       queue_(store, shop_, buyers_, signing_, std::move(options.rooms)),
-      sales_(shop_, buyers_, threads_, queue_),
+      sales_(shop_, buyers_, shop_keys_, threads_, queue_),
+      orders_(shop_, shop_keys_, threads_),
       payments_(shop_, threads_, std::move(options.providers)),
+      messenger_(shop_, std::move(options.messenger)),
       tools_(store, shop_keys_, net::is_of_this_machine(options.http.listen)),
       pages_(shop_, buyers_, threads_, queue_, signing_) {
   options.http.api = api_of(buyers_);
@@ -61,6 +63,7 @@ std::uint16_t Service::health_port() const noexcept { return health_->port(); }
 http::Routes Service::public_routes() {
   http::Routes routes;
   sales_.add_routes(routes);
+  orders_.add_routes(routes);
   queue_.add_routes(routes);
   payments_.add_routes(routes);
   tools_.add_routes(routes);
@@ -109,6 +112,7 @@ void Service::stop(std::chrono::nanoseconds within, std::chrono::nanoseconds not
   http_->stop(within, notice);
   looker_.request_stop();
   threads_.stop();
+  messenger_.stop();
   shop_.stop();
 }
 

@@ -8,6 +8,8 @@
 #include "http/server.hpp"
 #include "server/blocking_threads.hpp"
 #include "server/buyers.hpp"
+#include "server/messenger.hpp"
+#include "server/orders_api.hpp"
 #include "server/pages/buyers_pages.hpp"
 #include "server/payments_api.hpp"
 #include "server/queue_api.hpp"
@@ -26,6 +28,7 @@ struct ServiceOptions {
   std::optional<TokenKeys> keys;
   ShopKeys shop_keys;                          ///< of operators and of the shop's own programs
   PaymentProviders providers;                  ///< whose payments are taken
+  MessengerOptions messenger;                  ///< what is sent, and where
   std::vector<WaitingRoomDefinition> rooms;    ///< each has the name of its sale
   std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
   http::ServerOptions http;                    ///< for buyers
@@ -64,7 +67,9 @@ class Service {
   const TokenKeys signing_;  // tickets, and what browsers keep
   QueueApi queue_;
   SalesApi sales_;
+  OrdersApi orders_;
   PaymentsApi payments_;
+  Messenger messenger_;
   ToolsApi tools_;
   BuyersPages pages_;
   std::unique_ptr<http::Server> http_;

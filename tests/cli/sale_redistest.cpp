@@ -175,5 +175,37 @@ TEST_F(SaleProgram, E16_ASaleEndsAndLeavesNothingBehind) {
   EXPECT_EQ(PlainClient{server_.port()}.command({"KEYS", "{tea}*"}).as_items().size(), 1U);
 }
 
+TEST_F(SaleProgram, UnitsOfAnOrderAreTakenBackOnceForEachKey) {
+  ASSERT_EQ(
+      sale({"create", "tea", "--stock", "9", "--type", "TE", "--price", "5", "--currency", "CNY"})
+          .status,
+      0);
+  const std::string number =
+      sale({"buy", "tea", "--buyer", "ann", "--units", "5"}).json().at("order").at("number");
+  EXPECT_EQ(sale({"refund", "tea", "--number", number, "--key", "k"}).status, 69)
+      << "the database does not know the sale yet";
+  ASSERT_EQ(sale({"work", "tea", "--until-empty"}).status, 0);
+  for (const char* const outcome : {"taken back", "repeated"}) {
+    const auto ran = sale({"refund", "tea", "--number", number, "--units", "2", "--key", "k"});
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.json().at("outcome"), outcome);
+    EXPECT_EQ(ran.json().at("units"), 2);
+    EXPECT_EQ(ran.json().at("refund"), 0) << "nothing was paid";
+  }
+  EXPECT_EQ(sale({"status", "tea"}).json().at("left"), 6);
+  EXPECT_EQ(sale({"refund", "tea", "--number", number, "--units", "4", "--key", "l"})
+                .json()
+                .at("outcome"),
+            "too many");
+  EXPECT_EQ(sale({"refund", "tea", "--number", number, "--key", "l"}).json().at("state"),
+            "cancelled");
+  EXPECT_EQ(sale({"refund", "tea", "--number", number, "--key", "m"}).status, 75);
+  EXPECT_EQ(sale({"refund", "tea", "--number", "TE0", "--key", "m"}).json().at("outcome"),
+            "unknown");
+  EXPECT_EQ(sale({"refund", "tea", "--number", number}).status, 64);
+  EXPECT_EQ(sale({"replay", "tea"}).json().at("replayed"), 0);
+  EXPECT_EQ(sale({"audit", "tea"}).status, 0);
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -41,7 +41,7 @@ inline constexpr std::array folders{
     Folder{"proxy", "resp loop net topology base"},
     Folder{"server", "sale room token lock number id bloom store http net base"},
     // 5
-    Folder{"cli", "public server net proxy open topology base"},
+    Folder{"cli", "public server loop net proxy open topology base"},
     Folder{"examples", "public"},
     // Public headers show nothing of src/, nor of a library.
     Folder{"public", ""},
@@ -127,6 +127,7 @@ struct Library {
 inline constexpr std::array libraries{
     Library{"fmt/", "*"},
     Library{"openssl/", "base/base64 base/sha1 base/sha256 net/ proxy/hash/"},
+    Library{"curl/", "server/http_client"},
     Library{"boost/asio", "examples/asio_threads"},
     Library{"boost/beast", "http/reader"},
     Library{"lua", "engine/"},

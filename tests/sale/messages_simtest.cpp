@@ -1,6 +1,7 @@
 // What orders leave behind reaches those who want it: messages in order, refunds once.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "base/json_value.hpp"
@@ -124,6 +125,40 @@ TEST_F(SaleMessages, V18_WhoseLeaseIsOverWritesNothing) {
   EXPECT_TRUE(outbox.message_sent("s", quick[0]));
 }
 
+// A reader who stops there passes over no order, also where a batch comes in before an earlier one.
+TEST_F(SaleMessages, RecordedUpToIsBelowTheFirstOrderOnItsWay) {
+  const auto recorded = [&] { return life_.sale().recorded_up_to().get(); };
+  EXPECT_EQ(recorded(), -1);
+  const auto first = *life_.buy("ann").order;
+  const auto second = *life_.buy("bob").order;
+  EXPECT_EQ(recorded(), first.id - 1);
+  life_.orders().add_sale("s", 9);
+  life_.orders().insert("s", std::span{&second, 1});
+  EXPECT_EQ(recorded(), first.id - 1) << "the second is there, the first is not";
+  life_.work();
+  EXPECT_EQ(recorded(), second.id);
+  EXPECT_GT(life_.buy("cid").order->id, second.id);
+  EXPECT_GE(recorded(), second.id);
+}
+
+TEST_F(SaleMessages, V05_WhatIsNotPaidReopensASaleThatWasSoldOut) {
+  life_.buy("ann", "r", 9);
+  life_.work();
+  EXPECT_EQ(life_.left(), 0);
+  life_.pass(32min);
+  life_.work();
+  EXPECT_EQ(life_.left(), 9);
+  EXPECT_EQ(sender().send_due().done, 2u);
+  const auto reopened = std::ranges::find_if(
+      got_, [](const SignedMessage& message) { return message.head.id == "sale-1"; });
+  ASSERT_NE(reopened, got_.end());
+  const auto event = JsonValue::parse(reopened->body, {});
+  EXPECT_EQ(*event->find("type")->as_text(), "sale.reopened");
+  EXPECT_EQ(*event->find("subject")->as_text(), "s");
+  EXPECT_EQ(*event->find("data")->find("left")->as_integer(), 9);
+  life_.expect_sound();
+}
+
 TEST_F(SaleMessages, V15_ARefundThatFailsIsSentAgainAndTakenOnce) {
   test::PaymentSimulator provider;
   const auto order = paid("ann");
@@ -133,7 +168,7 @@ TEST_F(SaleMessages, V15_ARefundThatFailsIsSentAgainAndTakenOnce) {
   const auto send = [&](const Refund& refund) { return provider.refund(refund); };
   std::size_t taken = 0;
   for (int hour = 0; hour < 48; ++hour) {
-    taken += send_refunds(life_.orders(), "s", send);
+    taken += send_refunds(life_.orders(), "s", send).done;
     life_.pass(1h);
   }
   EXPECT_EQ(taken, 1u);

@@ -1,4 +1,5 @@
 // Payments, deadlines, parts, refunds and messages, on every database and by its own clock.
+#include <algorithm>
 #include <atomic>
 #include <latch>
 #include <thread>
@@ -129,6 +130,51 @@ TEST_P(OrderPaymentsSuite, V14_PartsAreCancelledAndRefundedOnceForEachKey) {
   const std::vector<std::int64_t> ids{1};
   EXPECT_EQ(orders_->reasons("s", ids).at(0), "ill");
   expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, ARefundIsOneSendersAloneAndOfItsProvider) {
+  sell("3600000000", {order(1, "ann")});
+  const auto pay = payment_of(order(1, "ann"), "e", 7);
+  money().keep(pay);
+  money().apply(pay);
+  money().cancel_units("s", 1, 0, "k", "");
+  EXPECT_FALSE(money().take_refund("s", "other", 1h));
+  EXPECT_THROW(money().take_refund("s", "a'b", 1h), Error);
+  EXPECT_FALSE(money().take_refund("unknown", "", 1h));
+  const auto taken = money().take_refund("s", pay.provider, 1h);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->amount, 7);
+  EXPECT_FALSE(money().take_refund("s", "", 1h)) << "another has it";
+  money().refund_failed(*taken, "not now", 0s);
+  EXPECT_EQ(money().take_refund("s", "", 1h)->attempts, 1);
+  EXPECT_TRUE(money().refund_done(*taken));
+  money().refund_failed(*taken, "late", 0s);
+  EXPECT_FALSE(money().take_refund("s", "", 1h)) << "it is done, whatever a slow sender says";
+}
+
+TEST_P(OrderPaymentsSuite, V05_ASaleThatHadNothingLeftTellsThatItReopened) {
+  const auto told = [&] { return money().messages_of("s", 0); };
+  sell("3600000000", {order(1, "ann", 1, 4), order(2, "bob", 1, 3), order(3, "cid", 1, 2)});
+  ASSERT_EQ(orders_->stock("s")->left, 1);
+  money().cancel_units("s", 1, 1, "k", "");
+  EXPECT_TRUE(told().empty()) << "something was left";
+  orders_->insert("s", std::vector{order(4, "dan", 1, 2)});
+  money().cancel_units("s", 1, 1, "k2", "");
+  money().cancel_units("s", 1, 1, "k3", "");
+  ASSERT_EQ(told().size(), 1U) << "the first of them";
+  EXPECT_EQ(told()[0].type, "sale.reopened");
+  EXPECT_EQ(told()[0].data, R"({"sale":"s","version":1,"left":1})");
+  orders_->insert("s", std::vector{order(5, "eve", 1, 2)});
+  orders_->begin_stock_change("s", 12);
+  ASSERT_EQ(told().size(), 2U);
+  EXPECT_EQ(told()[1].seq, 2);
+  const auto taken = money().take_messages("s", 10, 1h);
+  EXPECT_EQ(std::ranges::count(taken, 0, &OrderMessage::order_id), 1) << "one after another";
+  orders_->insert("s", std::vector{order(6, "fay", 1, 2)});
+  orders_->keep_definition("s", {{"closed", "1"}});
+  orders_->end_order("s", 2, OrderState::cancelled, "");
+  EXPECT_EQ(told().size(), 2U) << "nobody buys any more";
+  EXPECT_EQ(money().totals("s").odd_messages, 0);
 }
 
 TEST_P(OrderPaymentsSuite, V48_MessagesOfAnOrderComeOneAfterAnother) {

@@ -6,8 +6,10 @@
 #include <stdexcept>
 
 #include "sale/order_queue.hpp"
+#include "sale/settlement.hpp"
 #include "sale/watched_orders.hpp"
 #include "sale/worker_fixture.hpp"
+#include "sluice/sale_recovery.hpp"
 
 namespace sluice {
 namespace {
@@ -273,6 +275,64 @@ TEST_F(SaleGroup, ManyOrdersAreAcknowledgedAtOnce) {
   sale::OrderQueue{*store_, name_, "another"}.acknowledge(done);
   EXPECT_EQ(waiting(), 0);
   EXPECT_EQ(store_->run({"XLEN", stream_}).get().as_integer(), 0);
+}
+
+class SaleGate : public SaleWorker {
+ protected:
+  /// As if the store had been started again.
+  void shut_gate() { store_->run({"HSET", "{" + name_ + "}:sale", "store", "0123"}).get(); }
+  std::string store_now() {
+    const auto told = store_->run({"INFO", "replication"}).get();
+    const auto& text = told.as_text();
+    return text.substr(text.find("master_replid:") + 14, 40);
+  }
+  bool recovers_now() { return sale::recover_if_needed(*store_, name_, *orders_).has_value(); }
+  /// Of a process that was killed.
+  void leave_mark(const std::string& store) {
+    store_->run({"SET", "{" + name_ + "}:recovery", "token " + store, "PX", "20000"}).get();
+  }
+};
+
+// The sale was shut for a minute after each of these.
+TEST_F(SaleGate, V54_ARecoveryWhoseDatabaseFailedIsBegunAgainAtOnce) {
+  buy_many(3);
+  OrderWorker{*store_, sale_, *orders_}.drain();
+  for (const std::string_view step : {"begin_epoch", "page", "find", "epoch"}) {
+    shut_gate();
+    test::WatchedOrders failing{*orders_};
+    bool fails = true;
+    failing.before = [&](std::string_view call) {
+      if (call == step && std::exchange(fails, false))
+        throw Error{Errc::database, "it was killed", Effect::unknown};
+    };
+    EXPECT_THROW(recover(*store_, name_, failing), Error) << step;
+    EXPECT_TRUE(recovers_now()) << step;
+    EXPECT_FALSE(recovers_now()) << "the gate is open";
+  }
+}
+
+TEST_F(SaleGate, V54_ARecoveryOfAStoreThatWasStartedAgainSinceHoldsUpNobody) {
+  buy_many(3);
+  OrderWorker{*store_, sale_, *orders_}.drain();
+  shut_gate();
+  leave_mark(store_now());
+  EXPECT_FALSE(recovers_now()) << "another process may be at it";
+  leave_mark("fedcba9876543210");
+  EXPECT_TRUE(recovers_now());
+}
+
+TEST_F(SaleGate, V54_ARecoveryThatLostItsPlaceLeavesThatOfTheOtherAlone) {
+  buy_many(3);
+  OrderWorker{*store_, sale_, *orders_}.drain();
+  shut_gate();
+  test::WatchedOrders overtaken{*orders_};
+  overtaken.before = [&](std::string_view call) {
+    if (call != "begin_epoch") return;
+    leave_mark(store_now());
+    throw Error{Errc::database, "it was killed"};
+  };
+  EXPECT_THROW(recover(*store_, name_, overtaken), Error);
+  EXPECT_FALSE(recovers_now()) << "the other one is at it";
 }
 
 }  // namespace

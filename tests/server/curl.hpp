@@ -1,10 +1,10 @@
-/// A client of the service that is not ours: libcurl would be one more package, and a socket is
-/// enough to say what a browser says.
+/// A client of the service that is not ours: a socket is enough to say what a browser says.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,7 +38,8 @@ using Fields = std::initializer_list<std::pair<std::string_view, std::string_vie
 
 /// One request on a connection of its own.
 inline Answer ask(std::uint16_t port, std::string_view method, std::string_view path,
-                  Fields fields = {}, std::string_view body = {}) {
+                  std::span<const std::pair<std::string_view, std::string_view>> fields,
+                  std::string_view body = {}) {
   auto request = fmt::format("{} {} HTTP/1.1\r\nHost: shop\r\nContent-Length: {}\r\n", method, path,
                              body.size());
   for (const auto& [name, value] : fields) request += fmt::format("{}: {}\r\n", name, value);
@@ -48,6 +49,11 @@ inline Answer ask(std::uint16_t port, std::string_view method, std::string_view 
   const auto end = whole.find("\r\n\r\n");
   if (end == std::string::npos) return {};
   return {std::stoi(whole.substr(9, 3)), whole.substr(0, end), whole.substr(end + 4)};
+}
+
+inline Answer ask(std::uint16_t port, std::string_view method, std::string_view path,
+                  Fields fields = {}, std::string_view body = {}) {
+  return ask(port, method, path, std::span{fields.begin(), fields.size()}, body);
 }
 
 }  // namespace sluice::test

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -55,5 +58,24 @@ Tally hold_sale_in_processes(const InstancePlan& plan);
 /// What each of them runs: says "ready", waits for the end of its standard input, holds its part,
 /// prints its tally.
 int serve_instance(const std::string& store, const std::string& sale, const Crowd& crowd);
+
+/// The crowd of a sale that processes of `sluice serve` sell over HTTP.
+struct ServedPlan {
+  std::string store;
+  std::string orders;  ///< the database
+  std::string sale;
+  std::uint64_t buyers = 0;
+  int instances = 1;
+};
+
+struct ServedSale {
+  Tally tally;
+  std::chrono::nanoseconds clicking{};
+};
+
+/// Starts the processes, lets the buyers click all at once over HTTP, a third of those who have
+/// bought twice, and stops the processes. Throws std::runtime_error when one of them fails.
+ServedSale hold_sale_over_http(const ServedPlan& plan, const std::stop_token& stop,
+                               const std::function<void(const std::string&)>& progress);
 
 }  // namespace sluice::cli

@@ -28,6 +28,7 @@ struct DemoArgs {
   int instances = 1;
   std::string orders;
   bool keep = false;
+  bool http = false;
 };
 
 /// A fresh folder for what the demo leaves on disk; gone at the end unless it is to be kept.
@@ -110,7 +111,10 @@ class Demo {
     if (args_.orders.empty()) args_.orders = "sqlite:" + (folder_.path() / "orders.db").string();
   }
 
-  int run() {
+  int run() { return args_.http ? run_over_http() : run_here(); }
+
+ private:
+  int run_here() {
     const auto store = open(url_);
     const auto orders = open_order_store(args_.orders);
     const SaleDefinition planned = definition();
@@ -125,7 +129,47 @@ class Demo {
     return report();
   }
 
- private:
+  /// The processes that serve have the store and the database meanwhile; what the demo verifies it
+  /// reads when they have gone.
+  int run_over_http() {
+    const StopOnSignal stop;
+    const SaleDefinition planned = definition();
+    const auto others = is_embedded() ? nullptr : open(url_);
+    if (others) refuse_other_sales(*others);
+    const Tidy tidy{others.get(), planned.name, planned.number_type};
+    Sale::create(*open(url_), planned).get();
+    if (!globals_.json)
+      put("{} bottles of {}, {} buyers, {} process{} of 'sluice serve', orders {}\n", args_.stock,
+          planned.name, args_.buyers, args_.instances, args_.instances == 1 ? "" : "es",
+          open_order_store(args_.orders)->describe());
+    const auto sold =
+        hold_sale_over_http({.store = url_,
+                             .orders = args_.orders,
+                             .sale = planned.name,
+                             .buyers = args_.buyers,
+                             .instances = args_.instances},
+                            stop.token(), [&](const std::string& line) { progress_.show(line); });
+    tally_ = sold.tally;
+    clicking_ = sold.clicking;
+    const auto store = open(url_);
+    const auto orders = open_order_store(args_.orders);
+    auto sale = Sale::load(*store, planned.name).get().value();
+    OrderWorker{*store, sale, *orders, {.claim_after = std::chrono::milliseconds{1}}}.drain();
+    progress_.finish(
+        fmt::format("{} clicks answered over HTTP in {:.2f} s", tally_.clicks, seconds(clicking_)));
+    verify(*store, sale, *orders);
+    measure(sale.status().get());
+    return report();
+  }
+
+  /// 'sluice serve' serves all sales of a store, and would bring their orders into this database.
+  static void refuse_other_sales(Store& store) {
+    if (Sale::names(store).get().empty()) return;
+    throw Error{Errc::in_use,
+                "demo --http serves all sales of the store, and it has some that are not the "
+                "demo's: give a server or a database of its own, --store redis://127.0.0.1/9"};
+  }
+
   std::string store_of(const Globals& globals) const {
     if (globals.store.empty() && !std::getenv("SLUICE_STORE"))
       return "embedded:" + (folder_.path() / "store").string();
@@ -232,6 +276,10 @@ class Demo {
   }
 
   int report() {
+    if (args_.http)  // nobody clicks with a new key, and workers are other processes
+      std::erase_if(figures_, [](const Figure& figure) {
+        return figure.name == "bought_already" || figure.name == "orders_per_second";
+      });
     const bool ok = all_ok(checks_);
     globals_.json ? print_json(ok) : print_text(ok);
     return ok ? exit_ok : exit_check_failed;
@@ -282,6 +330,9 @@ Command demo_command(const Globals& globals) {
                        into(args->instances, 1, 64)},
                       {"--orders", "URL", "The database, sqlite:/path; else in a fresh folder",
                        into(args->orders)},
+                      {"--http", "",
+                       "The instances are processes of 'sluice serve', and buyers click over HTTP",
+                       into(args->http)},
                       {"--keep", "", "Leave the fresh folder where it is", into(args->keep)}},
           .action = [&globals, args] {
             return Demo{globals, *args}.run();

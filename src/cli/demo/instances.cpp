@@ -1,78 +1,17 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <sstream>
 #include <stdexcept>
-#include <system_error>
 
-#include "base/descriptor.hpp"
 #include "cli/command_line/streams.hpp"
 #include "cli/demo/crowd.hpp"
+#include "cli/demo/instance.hpp"
 #include "sluice/open.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::cli {
 namespace {
-
-/// A process of the demo, with a pipe to its standard input and one from its standard output.
-class Instance {
- public:
-  explicit Instance(const std::vector<std::string>& arguments) {
-    Pipe in = make_pipe();
-    Pipe out = make_pipe();
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in.read.number(), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out.write.number(), STDOUT_FILENO);
-    std::vector<char*> words;
-    for (const auto& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
-    const int failed =
-        ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, words.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0)
-      throw std::system_error{failed, std::generic_category(), "cannot start another instance"};
-    to_ = std::move(in.write);
-    from_ = std::move(out.read);
-  }
-  ~Instance() {
-    go();
-    from_.close();
-    int status = 0;
-    if (pid_ > 0) ::waitpid(pid_, &status, 0);
-  }
-
-  /// Closes its standard input.
-  void go() { to_.close(); }
-
-  /// The next line that it prints. Throws when it ends without one.
-  std::string line() {
-    for (;;) {
-      if (const auto end = buffer_.find('\n'); end != std::string::npos) {
-        std::string text = buffer_.substr(0, end);
-        buffer_.erase(0, end + 1);
-        return text;
-      }
-      char chunk[65536];
-      const auto got = ::read(from_.number(), chunk, sizeof chunk);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0)
-        throw std::runtime_error{"an instance of the demo ended early; see what it said above"};
-      buffer_.append(chunk, static_cast<std::size_t>(got));
-    }
-  }
-
- private:
-  pid_t pid_ = -1;
-  Descriptor to_;
-  Descriptor from_;
-  std::string buffer_;
-};
 
 /// A tally as one line, from process to process: its counts, its latencies, the numbers of the
 /// orders between a count and a dot, and the first failure.

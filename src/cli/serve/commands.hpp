@@ -7,6 +7,9 @@
 #include "cli/command_line/command.hpp"
 #include "net/endpoint.hpp"
 #include "net/tls.hpp"
+#include "server/messenger.hpp"
+#include "server/payments_api.hpp"
+#include "sluice/webhook.hpp"
 
 namespace sluice::cli {
 
@@ -17,7 +20,11 @@ struct ServeArgs {
   std::string sales_file;
   std::vector<std::string> sales;     ///< "maotai=100"
   std::vector<std::string> payments;  ///< "acme=FILE"
-  std::vector<std::string> rooms;     ///< "maotai=50/200"
+  std::string webhooks;               ///< a URL
+  std::string webhook_secrets;
+  std::vector<std::string> refunds;  ///< "acme=URL"
+  bool allows_private_targets = false;
+  std::vector<std::string> rooms;  ///< "maotai=50/200"
   std::string listen = "127.0.0.1:8080";
   std::string health = "127.0.0.1:8081";
   std::string keys_file;
@@ -28,6 +35,7 @@ struct ServeArgs {
   std::size_t loops = 0;
   std::chrono::milliseconds stop_within{20'000};
   std::chrono::milliseconds notice{5'000};
+  std::chrono::milliseconds claim_after{0};  ///< 0: as suits the store
   bool json = false;
 };
 
@@ -39,7 +47,21 @@ Command token_command(const bool& json);
 /// Makes a key of the shop.
 Command key_command(const bool& json);
 
+/// A payment provider without money.
+Command simulate_command();
+
 /// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.
 net::Endpoint endpoint_of(const std::string& word);
+bool is_of_this_machine(const net::Endpoint& listen);
+
+/// The secrets of webhooks, a line each. Throws Error{bad_argument}.
+WebhookKeys webhook_keys_of(const std::string& path);
+/// Providers whose payments are taken, "acme=FILE" each; and all that the service sends to others.
+struct Targets {
+  server::PaymentProviders providers;
+  server::MessengerOptions messenger;
+};
+/// Throws Error{bad_argument}.
+Targets targets_of(const ServeArgs& args);
 
 }  // namespace sluice::cli

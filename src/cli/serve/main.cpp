@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
         .name = "sluice serve",
         .summary = "Serve the sales of a store over HTTP, and bring their orders into a database",
         .options = serve_options(args),
-        .commands = {token_command(args.json), key_command(args.json)},
+        .commands = {token_command(args.json), key_command(args.json), simulate_command()},
         .details = details,
         .action = [&args] { return serve(args); }};
     return run_program({std::move(root), SLUICE_VERSION}, {argv + begin, argv + argc});

@@ -7,7 +7,6 @@
 
 #include "base/integer.hpp"
 #include "base/json.hpp"
-#include "base/secret_file.hpp"
 #include "base/thread.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
@@ -92,25 +91,6 @@ WaitingRoomDefinition room_of(const std::string& word) {
   return {.name = word.substr(0, equals), .rate = *rate, .inside = *inside};
 }
 
-/// "acme=secrets": a provider whose webhooks are signed with the secrets of that file.
-std::shared_ptr<const PaymentProvider> provider_of(const std::string& word) {
-  constexpr std::string_view the_file = "the file of secrets";
-  const auto equals = word.find('=');
-  if (equals == word.npos)
-    throw Error{Errc::bad_argument,
-                fmt::format("--payments '{}': write NAME=FILE; the file has the secret that the "
-                            "provider gave you, whsec_...",
-                            word)};
-  const auto path = word.substr(equals + 1);
-  std::vector<std::string> secrets;
-  for (auto& line : read_secret_file(the_file, path)) secrets.push_back(std::move(line.text));
-  try {
-    return std::make_shared<HmacPayments>(word.substr(0, equals), WebhookKeys{secrets});
-  } catch (const Error& wrong) {
-    refuse_secret_file(the_file, path, wrong.message());
-  }
-}
-
 /// Certificates that are renewed come into use without a restart. REQUIRES: one thread.
 class Certificates {
  public:
@@ -143,6 +123,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   options.shop.orders = places.orders;
   if (places.store.starts_with("embedded:"))  // no other process has what a dead one took
     options.shop.worker.claim_after = 3s;
+  if (args.claim_after > 0ms) options.shop.worker.claim_after = args.claim_after;
   if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
   if (!args.shop_keys_file.empty()) options.shop_keys = server::ShopKeys::load(args.shop_keys_file);
   options.http.listen = endpoint_of(args.listen);
@@ -158,7 +139,9 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
     throw Error{Errc::bad_argument, "--certificate and --key go together: give both, or neither"};
   if (certificates.are_used()) options.http.tls = certificates.read();
   for (const auto& word : args.rooms) options.rooms.push_back(room_of(word));
-  for (const auto& word : args.payments) options.providers.push_back(provider_of(word));
+  auto targets = targets_of(args);
+  options.providers = std::move(targets.providers);
+  options.messenger = std::move(targets.messenger);
   options.health = endpoint_of(args.health);
   return options;
 }
@@ -226,6 +209,11 @@ class LastResort {
 
 }  // namespace
 
+bool is_of_this_machine(const net::Endpoint& listen) {
+  return listen.is_unix() || listen.host == "localhost" || listen.host == "::1" ||
+         (net::is_numeric(listen.host) && listen.host.starts_with("127."));
+}
+
 net::Endpoint endpoint_of(const std::string& word) {
   if (word.starts_with('/')) return {.host = {}, .port = 0, .unix_path = word};
   const auto colon = word.rfind(':');
@@ -258,6 +246,16 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "Take the payments of this provider at /v1/payments/NAME; the file has the secrets of its "
        "webhooks, whsec_..., the newest first; may be repeated",
        into(args.payments)},
+      {"--refunds", "NAME=URL",
+       "Send the refunds of this provider there, signed with its secrets; may be repeated",
+       into(args.refunds)},
+      {"--webhooks", "URL", "Send messages of what happens to orders there", into(args.webhooks)},
+      {"--webhook-secrets", "FILE",
+       "and the secrets that sign them, whsec_..., a line each, the newest first",
+       into(args.webhook_secrets)},
+      {"--allow-private-targets", "",
+       "These URLs may lead to addresses that are not public, too: this machine, your own network",
+       into(args.allows_private_targets)},
       {"--room", "SALE=RATE/INSIDE",
        "A waiting room before this sale: so many are let in a second, and are inside at a time; "
        "may "
@@ -285,6 +283,10 @@ std::vector<Option> serve_options(ServeArgs& args) {
        into(args.notice)},
       {"--stop-within", "TIME", "After a signal: answer what was asked, for so long at most",
        into(args.stop_within)},
+      {"--claim-after", "TIME",
+       "Orders that a dead process was bringing into the database are taken over after so long; "
+       "more than a transaction may take; 0: 3 s in an embedded engine, else 30 s",
+       into(args.claim_after)},
       {"--json", "", "The greeting as one JSON object, for programs", into(args.json)}};
 }
 

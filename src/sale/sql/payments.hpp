@@ -27,6 +27,8 @@ class SqlOrderPayments final : public OrderPayments {
                            const std::string& key, const std::string& reason) override;
   bool end_retake(const std::string& sale, std::int64_t id, std::int64_t seq, bool taken) override;
   std::vector<Refund> refunds(const std::string& sale, std::size_t most) override;
+  std::optional<Refund> take_refund(const std::string& sale, const std::string& provider,
+                                    std::chrono::seconds lease) override;
   std::vector<Refund> refunds_of(const std::string& sale, std::int64_t id) override;
   bool refund_done(const Refund& refund) override;
   void refund_failed(const Refund& refund, const std::string& why,
@@ -57,6 +59,9 @@ class SqlOrderPayments final : public OrderPayments {
                      const std::string& key, const std::string& reason, UnitsResult& result);
   static bool is_repeat(const SaleTransaction& in, const OrderRow& row, const std::string& key,
                         UnitsResult& result);
+  static std::vector<Refund> fetch_refunds(soci::session& sql, long long in_sale,
+                                           const std::string& sale, const std::string& where,
+                                           std::size_t most);
   std::vector<Refund> fetch_refunds(const std::string& sale, const std::string& where,
                                     std::size_t most);
   bool note_message(const std::string& sale, const OrderMessage& message, const std::string& state,

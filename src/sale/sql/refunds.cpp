@@ -1,57 +1,95 @@
 #include <fmt/format.h>
 
+#include "sale/differences.hpp"
 #include "sale/order_store_text.hpp"
+#include "sale/payment_terms.hpp"
 #include "sale/sql/columns.hpp"
 #include "sale/sql/payments.hpp"
 
 namespace sluice::sale {
+namespace {
+
+/// Throws Error{bad_argument}: no payment has a provider of that name.
+std::string due_refunds(std::string_view now_us, const std::string& provider) {
+  if (!provider.empty() && !is_provider_name(provider))
+    throw Error{Errc::bad_argument, fmt::format("'{}' is no provider's name", shown(provider))};
+  return fmt::format(
+      "back.state = 'asked' AND back.due_us <= {}{} ORDER BY back.due_us, "
+      "back.order_id, back.seq",
+      now_us, provider.empty() ? "" : fmt::format(" AND back.provider = '{}'", provider));
+}
+
+}  // namespace
 
 /// `where` has one parameter, the sale.
+std::vector<Refund> SqlOrderPayments::fetch_refunds(soci::session& sql, long long in_sale,
+                                                    const std::string& sale,
+                                                    const std::string& where, std::size_t most) {
+  const auto size = rows_for(most);
+  std::vector<std::string> number(size), currency(size), provider(size), event(size), state(size),
+      note(size);
+  std::vector<long long> id(size), seq(size), amount(size), attempts(size);
+  soci::statement select =
+      (sql.prepare << fmt::format(
+           "SELECT its.number, back.order_id, back.seq, back.amount, back.currency, "
+           "back.provider, back.event, back.state, back.attempts, back.note FROM sale_refunds AS "
+           "back JOIN sale_orders AS its ON its.sale = back.sale AND its.id = back.order_id "
+           "WHERE back.sale = :s AND {} LIMIT {}",
+           where, most),
+       soci::use(in_sale), soci::into(number), soci::into(id), soci::into(seq), soci::into(amount),
+       soci::into(currency), soci::into(provider), soci::into(event), soci::into(state),
+       soci::into(attempts), soci::into(note));
+  std::vector<Refund> refunds;
+  if (!select.execute(true)) return refunds;
+  for (std::size_t i = 0; i < id.size(); ++i)
+    refunds.push_back({.sale = sale,
+                       .order = number[i],
+                       .id = id[i],
+                       .seq = seq[i],
+                       .amount = amount[i],
+                       .currency = currency[i],
+                       .provider = provider[i],
+                       .event = from_column(event[i]),
+                       .state = state[i],
+                       .attempts = attempts[i],
+                       .note = from_column(note[i])});
+  return refunds;
+}
+
 std::vector<Refund> SqlOrderPayments::fetch_refunds(const std::string& sale,
                                                     const std::string& where, std::size_t most) {
   const auto read = [&](Connection& at) -> std::vector<Refund> {
     const auto in_sale = find_sale(at, sale);
     if (!in_sale) return {};
-    const long long key = *in_sale;
-    const auto size = rows_for(most);
-    std::vector<std::string> number(size), currency(size), provider(size), event(size), state(size),
-        note(size);
-    std::vector<long long> id(size), seq(size), amount(size), attempts(size);
-    soci::statement select =
-        (at.sql.prepare << fmt::format(
-             "SELECT its.number, back.order_id, back.seq, back.amount, back.currency, "
-             "back.provider, back.event, back.state, back.attempts, back.note FROM sale_refunds AS "
-             "back JOIN sale_orders AS its ON its.sale = back.sale AND its.id = back.order_id "
-             "WHERE back.sale = :s AND {} LIMIT {}",
-             where, most),
-         soci::use(key), soci::into(number), soci::into(id), soci::into(seq), soci::into(amount),
-         soci::into(currency), soci::into(provider), soci::into(event), soci::into(state),
-         soci::into(attempts), soci::into(note));
-    std::vector<Refund> refunds;
-    if (!select.execute(true)) return refunds;
-    for (std::size_t i = 0; i < id.size(); ++i)
-      refunds.push_back({.sale = sale,
-                         .order = number[i],
-                         .id = id[i],
-                         .seq = seq[i],
-                         .amount = amount[i],
-                         .currency = currency[i],
-                         .provider = provider[i],
-                         .event = from_column(event[i]),
-                         .state = state[i],
-                         .attempts = attempts[i],
-                         .note = from_column(note[i])});
-    return refunds;
+    return fetch_refunds(at.sql, *in_sale, sale, where, most);
   };
   return sessions_.guarded(read);
 }
 
 std::vector<Refund> SqlOrderPayments::refunds(const std::string& sale, std::size_t most) {
-  return fetch_refunds(sale,
-                       fmt::format("back.state = 'asked' AND back.due_us <= {} ORDER BY "
-                                   "back.due_us, back.order_id, back.seq",
-                                   dialect().now_us),
-                       most);
+  return fetch_refunds(sale, due_refunds(dialect().now_us, {}), most);
+}
+
+std::optional<Refund> SqlOrderPayments::take_refund(const std::string& sale,
+                                                    const std::string& provider,
+                                                    std::chrono::seconds lease) {
+  std::optional<Refund> taken;
+  if (fetch_refunds(sale, due_refunds(dialect().now_us, provider), 1).empty()) return taken;
+  changing(sale, [&](const SaleTransaction& in) {
+    taken.reset();
+    auto due = fetch_refunds(in.sql(), in.sale(), sale, due_refunds(dialect().now_us, provider), 1);
+    if (due.empty()) return false;
+    taken = std::move(due.front());
+    const long long id = taken->id;
+    const long long seq = taken->seq;
+    const long long pause = std::chrono::microseconds{lease}.count();
+    in.sql() << fmt::format(
+        "UPDATE sale_refunds SET due_us = {} + :p WHERE sale = :s AND order_id = :i AND seq = :q",
+        dialect().now_us),
+        soci::use(pause), soci::use(in.sale()), soci::use(id), soci::use(seq);
+    return true;
+  });
+  return taken;
 }
 
 std::vector<Refund> SqlOrderPayments::refunds_of(const std::string& sale, std::int64_t id) {

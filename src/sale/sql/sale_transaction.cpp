@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/integer.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/sql/columns.hpp"
@@ -113,14 +114,18 @@ void SaleTransaction::leave_message(const OrderRow& row, std::string_view type,
                             {"units", stands(row.order.state) ? row.units() : 0},
                             {"currency", terms_->currency}});
   if (amount > 0) data.add("amount", amount);
-  const long long id = row.order.id;
-  const long long seq = row.version;
+  leave_message(row.order.id, row.version, type, data);
+}
+
+void SaleTransaction::leave_message(long long order, long long seq, std::string_view type,
+                                    const Json& data) const {
   const std::string name{type};
+  const auto text = data.text();
   at_.sql << fmt::format(
       "INSERT INTO sale_messages (sale, order_id, seq, type, data, at_us, due_us, attempts, state) "
       "VALUES (:s, :i, :q, :t, :d, {0}, {0}, 0, 'due')",
       dialect_.now_us),
-      soci::use(sale_), soci::use(id), soci::use(seq), soci::use(name), soci::use(data.text());
+      soci::use(sale_), soci::use(order), soci::use(seq), soci::use(name), soci::use(text);
 }
 
 void SaleTransaction::note_return(const OrderRow& row, std::int64_t units, Return kind,
@@ -151,9 +156,43 @@ void SaleTransaction::note_refund(const OrderRow& row, std::int64_t amount,
 }
 
 void SaleTransaction::change_stock(std::int64_t units) const {
+  tell_if_it_reopens(units);
   const long long more = units;
   at_.sql << "UPDATE sale_stock SET remaining = remaining + :u WHERE id = :s", soci::use(more),
       soci::use(sale_);
+}
+
+/// The store never has more to sell than the database: where this has nothing left, nothing is
+/// sold.
+void SaleTransaction::tell_if_it_reopens(std::int64_t units) const {
+  if (!terms_ || units <= 0) return;
+  long long left = 0;
+  at_.sql << "SELECT remaining FROM sale_stock WHERE id = :s", soci::use(sale_), soci::into(left);
+  if (left != 0 || is_over()) return;
+  long long told = 0;
+  at_.sql << "SELECT COALESCE(MAX(seq), 0) FROM sale_messages WHERE sale = :s AND order_id = 0",
+      soci::use(sale_), soci::into(told);
+  leave_message(
+      0, told + 1, "sale.reopened",
+      Json::object({{"sale", name_}, {"version", std::int64_t{told + 1}}, {"left", units}}));
+}
+
+/// Nobody buys any more, whatever is left.
+bool SaleTransaction::is_over() const {
+  long long over = 0;
+  const auto closed = to_column("closed");
+  at_.sql << "SELECT COUNT(*) FROM sale_definitions WHERE sale = :s AND field = :f",
+      soci::use(sale_), soci::use(closed), soci::into(over);
+  if (over != 0) return true;
+  const auto closes = to_column("closes");
+  std::string at_us;
+  at_.sql << "SELECT value FROM sale_definitions WHERE sale = :s AND field = :f", soci::use(sale_),
+      soci::use(closes), soci::into(at_us);
+  const auto when =
+      at_.sql.got_data() ? parse_integer<long long>(from_column(at_us)) : std::nullopt;
+  long long now = 0;
+  at_.sql << fmt::format("SELECT {}", dialect_.now_us), soci::into(now);
+  return when && *when <= now;
 }
 
 }  // namespace sluice::sale

@@ -32,7 +32,10 @@ std::optional<StockChange> SqlOrderStore::begin_stock_change(const std::string& 
     const long long delta = stock - has;
     at.sql << "INSERT INTO sale_changes (sale, seq, delta, state) VALUES (:s, :q, :d, 'pending')",
         soci::use(in_sale), soci::use(seq), soci::use(delta);
-    if (delta > 0) change_stock(at, in_sale, delta);
+    if (delta > 0) {
+      SaleTransaction{at, dialect(), in_sale, sale}.tell_if_it_reopens(delta);
+      change_stock(at, in_sale, delta);
+    }
     change = StockChange{.seq = seq, .delta = delta, .now = true};
     return true;
   });

@@ -8,6 +8,7 @@
 #include "base/random.hpp"
 #include "http/text.hpp"
 #include "server/background.hpp"
+#include "server/order_requests.hpp"
 #include "server/pages/cookies.hpp"
 #include "server/pages/order_page.hpp"
 #include "server/pages/refusal_page.hpp"
@@ -57,6 +58,8 @@ Html form_again(const std::string& sale, const Form& form) {
   return html;
 }
 
+Asker own(const BuyerId& buyer) { return {.buyer = buyer, .subject = buyer.value}; }
+
 /// The id of an order that the API has told: the end of its Location.
 std::string order_of(const http::Response& bought) {
   for (const auto& [name, value] : bought.fields)
@@ -68,7 +71,7 @@ std::string order_of(const http::Response& bought) {
 
 void BuyersPages::show_sale(http::Request&& request, http::Responder&& respond) {
   const auto sale = request.parameter("sale");
-  auto offer = find_offer(shop_, sale);
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(refused(offer.error(), {}));
   if (const auto token = request.query("token")) {
     auto greeting = visitors_.greet(request, sale, *token, page_of(sale));
@@ -117,7 +120,7 @@ Task<std::optional<RoomPlace>> BuyersPages::place_of(const Look& look, WaitingRo
 
 Expected<BuyersPages::Sent, http::Response> BuyersPages::sent_of(http::Request&& request) const {
   const auto sale = request.parameter("sale");
-  auto offer = find_offer(shop_, sale);
+  auto offer = offer_of(shop_, request);
   if (!offer) return Unexpected{refused(offer.error(), {})};
   auto form = Form::of(request);
   if (!form) return Unexpected{refused(form.error(), sale)};
@@ -207,7 +210,7 @@ Task<http::Response> BuyersPages::bought(Sent sent, Purchase purchase) {
 
 void BuyersPages::show_order(http::Request&& request, http::Responder&& respond) {
   const auto sale = request.parameter("sale");
-  auto offer = find_offer(shop_, sale);
+  auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(refused(offer.error(), {}));
   const auto visitor = visitors_.who_looks(request, sale);
   if (!visitor.buyer || visitor.is_new)
@@ -215,7 +218,7 @@ void BuyersPages::show_order(http::Request&& request, http::Responder&& respond)
   in_background(threads_, visitor.buyer->value, std::move(respond),
                 [this, offer = *offer, buyer = *visitor.buyer,
                  word = request.parameter("order")](OrderStore& orders) {
-                  const auto found = find_order(offer->sale(), orders, buyer, word);
+                  const auto found = find_order(offer->sale(), orders, own(buyer), word);
                   if (!found) return refused(http::problem(problems::no_order), offer->name());
                   return order_page(offer->sale().definition(), *found,
                                     visitors_.form_token(buyer, offer->name()));
@@ -229,7 +232,7 @@ void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {
   in_background(
       threads_, sent->buyer.value, std::move(respond),
       [offer = sent->offer, buyer = sent->buyer, word](OrderStore& orders) {
-        const auto found = find_order(offer->sale(), orders, buyer, word);
+        const auto found = find_order(offer->sale(), orders, own(buyer), word);
         if (!found) return refused(http::problem(problems::no_order), offer->name());
         const auto ended =
             offer->sale().cancel(orders, buyer, found->order.request, "cancelled by the buyer");

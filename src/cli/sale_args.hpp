@@ -1,0 +1,55 @@
+/// What the commands of `sluice sale` are told, and begin with.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "sluice/order_store.hpp"
+#include "sluice/sale.hpp"
+
+namespace sluice::cli {
+
+struct SaleArgs {
+  SaleDefinition definition;
+  std::string buyer;
+  std::string request;
+  std::int64_t units = 1;
+  std::int64_t refunded_units = 0;  ///< 0: all that are left
+  std::string orders;               ///< empty: $SLUICE_ORDERS, or a file here
+  std::string also_orders;          ///< of a command that can do without
+  bool new_database = false;
+  std::string revive;
+  std::string give_back;
+  std::string file;
+  std::string number;
+  std::string reason;
+  std::string key;
+  std::int64_t stock = -1;  ///< not given
+  std::size_t step = ArchiveOptions{}.step;
+  PaymentTerms payment;
+  std::chrono::milliseconds pay_within =
+      std::chrono::duration_cast<std::chrono::milliseconds>(PaymentTerms{}.window);
+  std::chrono::milliseconds grace =
+      std::chrono::duration_cast<std::chrono::milliseconds>(PaymentTerms{}.grace);
+  bool until_empty = false;
+  bool recovers = false;
+  std::size_t named = 100;
+};
+
+std::unique_ptr<OrderStore> open_orders(const SaleArgs& args);
+/// Throws Error{bad_argument}: the store knows no such sale; says what to do.
+Sale load_sale(Store& store, const std::string& name);
+/// A word that is not empty.
+Target into_word(std::string& word);
+
+// Orders of a sale, one at a time: sale_orders.cpp.
+
+int cancel_order(const Globals& globals, const SaleArgs& args);
+int refund_order(const Globals& globals, const SaleArgs& args);
+int replay_messages(const Globals& globals, const SaleArgs& args);
+std::vector<Option> cancel_options(SaleArgs& args, const Option& orders);
+std::vector<Option> refund_options(SaleArgs& args, const Option& orders);
+
+}  // namespace sluice::cli

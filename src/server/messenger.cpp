@@ -1,0 +1,168 @@
+#include "server/messenger.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/json.hpp"
+#include "base/thread.hpp"
+#include "http/text.hpp"
+#include "sluice/log.hpp"
+
+namespace sluice::server {
+namespace {
+
+HttpFields fields_of(const WebhookHead& head, std::string media) {
+  return {{"Content-Type", std::move(media)},
+          {"webhook-id", head.id},
+          {"webhook-timestamp", head.timestamp},
+          {"webhook-signature", head.signature}};
+}
+
+bool is_success(int status) { return status / 100 == 2; }
+
+std::string answered(const std::string& url, int status) {
+  return fmt::format("{} answered {}{}", origin_of(url), status,
+                     status / 100 == 3 ? "; redirects are not followed" : "");
+}
+
+/// What a provider knows a refund by, however often it is sent: ids are not given again, also by a
+/// sale that begins anew and whose numbers do.
+std::string key_of(const Refund& refund) { return fmt::format("{}.{}", refund.id, refund.seq); }
+
+std::string body_of(const Refund& refund) {
+  return Json::object({{"id", key_of(refund)},
+                       {"sale", refund.sale},
+                       {"order", refund.order},
+                       {"payment", refund.event},
+                       {"amount", refund.amount},
+                       {"currency", refund.currency}})
+      .text();
+}
+
+}  // namespace
+
+std::optional<std::string> Messenger::Rounds::next(const std::stop_token& stop) {
+  std::unique_lock lock{mutex_};
+  while (!stop.stop_requested()) {
+    if (!left_.empty()) {
+      auto sale = std::move(left_.front());
+      left_.pop_front();
+      return sale;
+    }
+    const auto now = system_clock().steady();
+    if (begun_ && now < *begun_ + every_) {
+      stopped_.wait_for(lock, stop, *begun_ + every_ - now, [] { return false; });
+      continue;
+    }
+    begun_ = now;
+    for (const auto& offer : shop_.all())  // messages are left by sales with a price alone
+      if (offer->sale().definition().payment) left_.push_back(offer->name());
+  }
+  return std::nullopt;
+}
+
+Messenger::Messenger(Shop& shop, MessengerOptions options)
+    : shop_(shop), options_(std::move(options)) {
+  if (options_.messages) {
+    const auto rounds = std::make_shared<Rounds>(shop_, options_.every);
+    for (std::size_t i = 0; i < options_.senders; ++i)
+      begin(rounds, [this](const At& at) { return send_message(at); });
+  }
+  for (const auto& target : options_.refunds)
+    begin(std::make_shared<Rounds>(shop_, options_.every),
+          [this, &target](const At& at) { return send_refund(at, target); });
+}
+
+Messenger::~Messenger() { stop(); }
+
+void Messenger::stop() {
+  for (auto& thread : threads_) thread.request_stop();
+}
+
+void Messenger::begin(std::shared_ptr<Rounds> rounds, Send send) {
+  threads_.push_back(
+      start_stoppable_thread([this, rounds = std::move(rounds), send = std::move(send)](
+                                 const std::stop_token& stop) { work(stop, *rounds, send); }));
+}
+
+void Messenger::work(const std::stop_token& stop, Rounds& rounds, const Send& send) {
+  std::unique_ptr<OrderStore> orders;
+  HttpClient client{options_.http};
+  const std::stop_callback cut{stop, [&client] { client.stop(); }};
+  while (const auto sale = rounds.next(stop)) try {
+      if (!orders) orders = open_order_store(shop_.options().orders);
+      while (!stop.stop_requested() && send({*orders, client, *sale})) {
+      }
+    } catch (const std::exception& failure) {
+      complain("what is to be sent cannot be read", failure.what());
+    }
+}
+
+bool Messenger::send_message(const At& at) {
+  const auto send = [&](const SignedMessage& message) { return deliver(at.client, message); };
+  OrderMessages messages{at.orders, at.sale, "/v1/sales/" + http::escape(at.sale),
+                         options_.messages->keys, send};
+  const auto sent = messages.send_due(1);
+  if (sent.gone)
+    log(LogLevel::warning,
+        fmt::format("sale '{}': {} answered 410, so nothing more is sent until its messages are "
+                    "replayed",
+                    at.sale, origin_of(options_.messages->url)));
+  if (sent.dead > 0)
+    log(LogLevel::error,
+        fmt::format("sale '{}': a message was sent in vain for days, and is dead until its "
+                    "messages are replayed",
+                    at.sale));
+  return sent.done > 0;
+}
+
+Delivery Messenger::deliver(HttpClient& client, const SignedMessage& message) {
+  const auto& url = options_.messages->url;
+  std::string why;
+  try {
+    const auto fields = fields_of(message.head, "application/cloudevents+json");
+    const auto answer = client.post(url, fields, message.body);
+    if (is_success(answer.status)) return Delivery::done;
+    if (answer.status == 410) return Delivery::gone;
+    why = answered(url, answer.status);
+  } catch (const Error& failure) {
+    why = failure.message();
+  }
+  complain("messages", why);
+  return Delivery::failed;
+}
+
+bool Messenger::send_refund(const At& at, const RefundTarget& target) {
+  const auto send = [&](const Refund& refund) { return give_back(at, target, refund); };
+  const auto& provider = target.provider->name();
+  std::string why;
+  const auto sent = send_refunds(
+      at.orders, at.sale, [&](const Refund& refund) { return why = send(refund); }, 1, provider);
+  if (sent.failed > 0) complain("refunds of " + provider, why);
+  return sent.done > 0;
+}
+
+std::string Messenger::give_back(const At& at, const RefundTarget& target,
+                                 const Refund& refund) const {
+  const auto body = body_of(refund);
+  const auto head =
+      target.provider->sign(body, fmt::format("{}-{}", refund.id, refund.seq), at.orders.wall());
+  auto fields = fields_of(head, "application/json");
+  fields.emplace_back("Idempotency-Key", key_of(refund));
+  try {
+    const auto answer = at.client.post(target.url, fields, body);
+    return is_success(answer.status) ? std::string{} : answered(target.url, answer.status);
+  } catch (const Error& failure) {
+    return failure.message();
+  }
+}
+
+/// It is sent again in any case; one line a second is enough.
+void Messenger::complain(std::string_view of, std::string_view why) {
+  const std::lock_guard lock{mutex_};
+  if (line_.is_due(system_clock().steady()))
+    log(LogLevel::warning, fmt::format("{}: {}; it is tried again", of, why));
+}
+
+}  // namespace sluice::server

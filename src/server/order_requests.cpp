@@ -1,0 +1,135 @@
+#include "server/order_requests.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/integer.hpp"
+#include "server/bearer.hpp"
+#include "server/problems.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t longest_key = 128;
+constexpr std::size_t longest_reason = 1000;
+
+Unexpected<http::Response> refuse_request(const http::ProblemType& type,
+                                          std::string_view detail = {}) {
+  return Unexpected{http::problem(type, detail)};
+}
+
+bool brings_shop_key(const http::Request& request) {
+  const auto word = bearer_of(request, problems::unknown_key);
+  return word && word->starts_with("sk.");
+}
+
+}  // namespace
+
+Expected<RequestId, http::Response> key_of(const http::Request& request) {
+  if (request.count("Idempotency-Key") > 1)
+    return refuse_request(problems::no_idempotency_key, "the field stands there more than once");
+  auto key = request.field("Idempotency-Key").value_or("");
+  if (key.size() >= 2 && key.front() == '"' && key.back() == '"')
+    key = key.substr(1, key.size() - 2);
+  if (key.empty() || key.size() > longest_key || key.find_first_of("\"\\") != key.npos)
+    return refuse_request(
+        problems::no_idempotency_key,
+        "send a random Idempotency-Key of 1 to 128 characters, the same with each repeat");
+  return RequestId{std::string{key}};
+}
+
+Expected<JsonValue, http::Response> body_of(const http::Request& request,
+                                            std::initializer_list<std::string_view> known) {
+  if (request.body().empty()) return JsonValue{JsonValue::Object{}};
+  auto body = JsonValue::parse(request.body(), {.bytes = 16 << 10, .depth = 4});
+  if (!body) return refuse_request(problems::bad_body, body.error());
+  const auto* const members = body->as_object();
+  if (!members) return refuse_request(problems::bad_body, "it is no JSON object");
+  for (const auto& [name, value] : *members)
+    if (std::ranges::find(known, name) == known.end())
+      return refuse_request(problems::bad_body,
+                            fmt::format("'{}' is not known here", name.substr(0, 40)));
+  return std::move(*body);
+}
+
+Expected<std::optional<std::int64_t>, http::Response> units_of(const JsonValue& body) {
+  const auto* const value = body.find("units");
+  if (!value) return std::optional<std::int64_t>{};
+  const auto* const units = value->as_integer();
+  if (!units || *units < 1)
+    return refuse_request(problems::bad_body, "'units' is a whole number, at least 1");
+  return std::optional{*units};
+}
+
+Expected<std::string, http::Response> reason_of(const JsonValue& body) {
+  const auto* const value = body.find("reason");
+  if (!value) return std::string{};
+  const auto* const reason = value->as_text();
+  if (!reason || reason->size() > longest_reason)
+    return refuse_request(problems::bad_body, "'reason' is a text of up to 1000 bytes");
+  return *reason;
+}
+
+Expected<std::shared_ptr<Offer>, http::Response> offer_of(const Shop& shop,
+                                                          const http::Request& request) {
+  const auto& name = request.parameter("sale");
+  if (auto offer = shop.find(name)) return offer;
+  if (shop.trouble_of(name).empty()) return refuse_request(problems::no_sale);
+  auto response = http::problem(problems::recovering);
+  http::add_retry_after(response, 1s);
+  return Unexpected{std::move(response)};
+}
+
+Expected<Asker, http::Response> asker_of(const http::Request& request, const Buyers& buyers,
+                                         const ShopKeys& shop_keys) {
+  if (brings_shop_key(request)) return asker_of(request, shop_keys);
+  auto buyer = buyers.who_asks(request, request.parameter("sale"));
+  if (!buyer) return Unexpected{std::move(buyer.error())};
+  Asker asker{.buyer = std::move(*buyer), .subject = {}};
+  asker.subject = asker.buyer->value;
+  return asker;
+}
+
+/// The shop asks for many orders at a time, so those of one wait for each other alone.
+Expected<Asker, http::Response> asker_of(const http::Request& request, const ShopKeys& shop_keys) {
+  const auto key = shop_keys.who_asks(request, Scope::orders);
+  if (!key) return Unexpected{key.error()};
+  return Asker{.buyer = std::nullopt, .subject = fmt::format("key {} {}", *key, request.path())};
+}
+
+std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const Asker& asker,
+                                     const std::string& word) {
+  const auto id = parse_integer<std::int64_t>(word);
+  const auto& buyer = asker.buyer;
+  const auto is_it = [&](const SaleOrder& order) {
+    return (!buyer || order.buyer == *buyer) && (order.number == word || (id && order.id == *id));
+  };
+  const auto& name = sale.definition().name;
+  auto found = orders.find_number(name, word);
+  if (!found && id)
+    for (auto& order : orders.find(name, std::span{&*id, 1})) found = std::move(order);
+  if (found && is_it(*found)) {
+    if (!buyer) return shown_to_shop(name, orders, *found);
+    ShownOrder shown{.order = *found, .is_recorded = true};
+    if (sale.definition().payment) shown.money = orders.payments().find(name, found->id);
+    return shown;
+  }
+  if (!buyer) return std::nullopt;
+  if (const auto latest = sale.latest(*buyer).get(); latest && is_it(*latest))
+    return ShownOrder{.order = *latest};
+  return std::nullopt;
+}
+
+ShownOrder shown_to_shop(const std::string& sale, OrderStore& orders, const SaleOrder& order) {
+  ShownOrder shown{.order = order, .is_recorded = true};
+  shown.money = orders.payments().find(sale, order.id);
+  if (shown.money) shown.order = shown.money->order;
+  shown.to_shop = ShopsView{.reason = orders.reasons(sale, std::span{&order.id, 1}).at(0),
+                            .refunds = orders.payments().refunds_of(sale, order.id)};
+  return shown;
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,52 @@
+/// What requests for orders say, read; and what they ask for, found. What is wrong comes back as
+/// the answer to it.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/json_value.hpp"
+#include "server/buyers.hpp"
+#include "server/sales_text.hpp"
+#include "server/shop.hpp"
+#include "server/shop_keys.hpp"
+
+namespace sluice::server {
+
+/// The Idempotency-Key: a string of structured fields, RFC 9651, or without its quotes, as many
+/// clients send it.
+Expected<RequestId, http::Response> key_of(const http::Request& request);
+/// The body, an object. `known`: the members that it may have; others are a misspelt wish.
+Expected<JsonValue, http::Response> body_of(const http::Request& request,
+                                            std::initializer_list<std::string_view> known);
+/// Empty: there are none.
+Expected<std::optional<std::int64_t>, http::Response> units_of(const JsonValue& body);
+Expected<std::string, http::Response> reason_of(const JsonValue& body);
+
+/// The sale of the path.
+Expected<std::shared_ptr<Offer>, http::Response> offer_of(const Shop& shop,
+                                                          const http::Request& request);
+
+/// Who asks for an order: a buyer for his own, or the shop for any.
+struct Asker {
+  std::optional<BuyerId> buyer;  ///< empty: the shop
+  std::string subject;           ///< for BlockingThreads
+};
+/// A key of the shop begins in a way in which no token of a buyer does.
+Expected<Asker, http::Response> asker_of(const http::Request& request, const Buyers& buyers,
+                                         const ShopKeys& shop_keys);
+/// The same of a request that the shop alone may make.
+Expected<Asker, http::Response> asker_of(const http::Request& request, const ShopKeys& shop_keys);
+
+/// The order of that id or number, if it is the asker's: the database knows it, or it is on its way
+/// there and its buyer asks.
+std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const Asker& asker,
+                                     const std::string& word);
+/// All that the shop sees of it.
+ShownOrder shown_to_shop(const std::string& sale, OrderStore& orders, const SaleOrder& order);
+
+}  // namespace sluice::server

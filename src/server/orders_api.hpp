@@ -1,0 +1,34 @@
+/// What the shop asks of all orders of a sale, with a key of the scope `orders`.
+///
+///   GET  /v1/sales/{sale}/all-orders              page after page
+///   POST /v1/sales/{sale}/orders/{order}/refund   takes units back, and gives their price back
+///
+/// A single order is shown and cancelled by the same calls as for its buyer (SalesApi).
+#pragma once
+
+#include "http/routes.hpp"
+#include "server/blocking_threads.hpp"
+#include "server/shop.hpp"
+#include "server/shop_keys.hpp"
+
+namespace sluice::server {
+
+/// REQUIRES: what it is made of lives longer, and it longer than the server of its routes.
+class OrdersApi {
+ public:
+  OrdersApi(Shop& shop, const ShopKeys& shop_keys, BlockingThreads& threads)
+      : shop_(shop), shop_keys_(shop_keys), threads_(threads) {}
+
+  /// None where the shop has no keys.
+  void add_routes(http::Routes& routes);
+
+ private:
+  void list(http::Request&& request, http::Responder&& respond);
+  void refund(http::Request&& request, http::Responder&& respond);
+
+  Shop& shop_;
+  const ShopKeys& shop_keys_;
+  BlockingThreads& threads_;
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,319 @@
+// V54: buyers buy, pay, cancel and let expire over HTTP while every process is killed, again and
+// again, and all at once. What they were told is compared with what stands in the database.
+// SLUICE_STORM_SECONDS: how long (scripts/service_storm); SLUICE_SEED repeats the kills.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "server/curl.hpp"
+#include "server/storm_shop.hpp"
+#include "sluice/open.hpp"
+#include "sluice/order_store.hpp"
+#include "sluice/sale_audit.hpp"
+#include "support/comes_true.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+const HmacPayments acme{"acme", WebhookKeys{{test::storm_secret}}};
+
+enum class Wish : std::uint8_t { pays, cancels, leaves };
+constexpr std::string_view names_of_wishes[] = {"pays", "cancels", "leaves"};
+
+/// What a buyer was told, and nothing that he was not.
+struct Told {
+  Wish wish = Wish::leaves;
+  std::string id;  ///< of his order; empty: sold out
+  std::string number;
+  bool is_paid = false;       ///< his payment was taken: 204
+  bool is_cancelled = false;  ///< his order is cancelled: 200
+  bool has_ended = false;     ///< it had expired before he cancelled: 409
+};
+
+std::string text_of(const std::string& buyer, const Told& told) {
+  return fmt::format(
+      "{} {}, was told of {} {}{}{}{}", buyer, names_of_wishes[static_cast<std::size_t>(told.wish)],
+      told.number.empty() ? "sold out" : told.number, told.id, told.is_paid ? ", paid" : "",
+      told.is_cancelled ? ", cancelled" : "", told.has_ended ? ", ended" : "");
+}
+
+struct Plan {
+  std::chrono::seconds lasts;
+  int buyers;
+  std::int64_t stock;
+};
+
+Plan plan_of_this_run() {
+  const auto* const given = std::getenv("SLUICE_STORM_SECONDS");
+  const auto seconds = given ? std::stoi(given) : 6;
+  const int buyers = std::max(1000, 120 * seconds);
+  return {std::chrono::seconds{seconds}, buyers, buyers * 4 / 10};
+}
+
+std::mt19937 random_source() {
+  const auto* const given = std::getenv("SLUICE_SEED");
+  const auto seed = given ? static_cast<unsigned>(std::stoul(given)) : std::random_device{}();
+  std::cout << "SLUICE_SEED=" << seed << '\n';
+  return std::mt19937{seed};
+}
+
+/// The buyers of one thread. They ask each process in its turn until one answers for good.
+class Buyers {
+ public:
+  Buyers(const std::vector<std::uint16_t>& ports, const std::atomic<bool>& stopped)
+      : ports_(ports), stopped_(stopped) {}
+
+  /// Empty: the test has been stopped.
+  std::optional<Told> visit(int index, const std::string& buyer) {
+    Told told{.wish = static_cast<Wish>(index % 3)};
+    const auto bought = click(buyer);
+    if (!bought) return {};
+    if (bought->status == 409) {
+      EXPECT_EQ(bought->problem(), "sold-out") << buyer << bought->body;
+      return told;
+    }
+    told.id = bought->text("id");
+    told.number = bought->text("number");
+    if (index % 5 == 0 && !click_again(buyer, told)) return {};
+    if (told.wish == Wish::pays && !pay(buyer, told)) return {};
+    if (told.wish == Wish::cancels && !cancel(buyer, told)) return {};
+    return told;
+  }
+
+ private:
+  /// Until the answer is none of those that say "later". Empty: the test has been stopped.
+  template <class Ask>
+  std::optional<test::Answer> until_answered(const Ask& asks) {
+    while (!stopped_) {
+      const auto port = ports_[next_++ % ports_.size()];
+      test::Answer answer;
+      try {
+        answer = asks(port);
+      } catch (const std::system_error&) {  // nobody listens: it is dead
+      }
+      if (answer.status != 0 && answer.status != 429 && answer.status != 503) return answer;
+      std::this_thread::sleep_for(5ms);
+    }
+    return {};
+  }
+
+  std::optional<test::Answer> click(const std::string& buyer) {
+    return until_answered([&](std::uint16_t port) {
+      auto answer = test::ask(port, "POST", "/v1/sales/tea/orders",
+                              {{"Sluice-Buyer", buyer}, {"Idempotency-Key", "k"}});
+      // V22: a purchase never waits for the database.
+      EXPECT_FALSE(answer.status == 503 && answer.problem() == "database-failed") << answer.body;
+      return answer;
+    });
+  }
+
+  bool click_again(const std::string& buyer, const Told& told) {
+    const auto again = click(buyer);
+    if (!again) return false;
+    if (again->status == 409) {  // it has expired meanwhile
+      EXPECT_EQ(again->problem(), "order-ended") << again->body;
+      return true;
+    }
+    EXPECT_EQ(again->status, 200) << buyer << again->body;
+    EXPECT_EQ(again->text("id"), told.id) << buyer;
+    EXPECT_EQ(again->text("number"), told.number) << buyer;
+    return true;
+  }
+
+  bool pay(const std::string& buyer, Told& told) {
+    const Payment payment{.provider = "acme",
+                          .event = "evt_" + told.number,
+                          .sale = "tea",
+                          .order = told.number,
+                          .amount = 500,
+                          .currency = "CNY"};
+    const auto body = HmacPayments::body_of(payment);
+    const auto answer = until_answered([&](std::uint16_t port) {
+      const auto head = acme.sign(body, payment.event, system_clock().wall());
+      return test::ask(port, "POST", "/v1/payments/acme",
+                       {{"webhook-id", head.id},
+                        {"webhook-timestamp", head.timestamp},
+                        {"webhook-signature", head.signature}},
+                       body);
+    });
+    if (!answer) return false;
+    EXPECT_EQ(answer->status, 204) << buyer << answer->body;
+    told.is_paid = answer->status == 204;
+    return true;
+  }
+
+  bool cancel(const std::string& buyer, Told& told) {
+    const auto answer = until_answered([&](std::uint16_t port) {
+      return test::ask(port, "POST", "/v1/sales/tea/orders/" + told.id + "/cancel",
+                       {{"Sluice-Buyer", buyer}});
+    });
+    if (!answer) return false;
+    told.is_cancelled = answer->status == 200;
+    told.has_ended = answer->status == 409 && answer->problem() == "order-ended";
+    EXPECT_TRUE(told.is_cancelled || told.has_ended)
+        << text_of(buyer, told) << " cancels: " << answer->status << answer->body;
+    EXPECT_TRUE(!told.is_cancelled || answer->text("state") == "cancelled") << answer->body;
+    return true;
+  }
+
+  const std::vector<std::uint16_t>& ports_;
+  const std::atomic<bool>& stopped_;
+  std::size_t next_ = 0;
+};
+
+class ServiceStorm : public testing::Test {
+ protected:
+  ~ServiceStorm() override {
+    for (std::size_t i = 0; HasFailure() && i < shop_.ports().size(); ++i)
+      std::cout << "seller " << i << " said last:\n" << shop_.output_of(i) << '\n';
+  }
+
+  /// Everybody buys while the main thread kills.
+  void rage() {
+    std::atomic<int> next{0};
+    std::atomic<bool> stopped{false};
+    std::atomic<int> working{threads};
+    const auto begins = std::chrono::steady_clock::now();
+    {
+      std::vector<std::jthread> crowd;
+      for (int i = 0; i < threads; ++i)
+        crowd.emplace_back([&] {
+          Buyers buyers{shop_.ports(), stopped};
+          for (int index = next++; index < plan_.buyers && !stopped; index = next++) {
+            std::this_thread::sleep_until(begins + plan_.lasts * index / plan_.buyers);
+            const auto name = fmt::format("b{}", index);
+            auto told = buyers.visit(index, name);
+            const std::lock_guard lock{mutex_};
+            if (told) told_.emplace(name, std::move(*told));
+          }
+          --working;
+        });
+      const auto patience = begins + plan_.lasts + 90s;
+      kill_while([&] { return working > 0 && std::chrono::steady_clock::now() < patience; });
+      stopped = true;
+    }
+    EXPECT_EQ(told_.size(), static_cast<std::size_t>(plan_.buyers)) << "some got no last answer";
+  }
+
+  /// Each kind once, then at random. Who was killed gets some time: a shop that is always down
+  /// sells nothing, and proves nothing.
+  void kill_while(const std::function<bool()>& goes_on) {
+    using enum test::StormShop::Victim;
+    constexpr test::StormShop::Victim victims[] = {seller, redis, postgresql, all};
+    constexpr std::string_view names[] = {"a seller", "redis", "postgresql", "all at once"};
+    const auto end = std::chrono::steady_clock::now() + plan_.lasts;
+    auto kill_at = std::chrono::steady_clock::now() + 500ms;
+    std::size_t kills = 0;
+    while (goes_on()) {
+      std::this_thread::sleep_for(10ms);
+      shop_.look_after();
+      if (const auto now = std::chrono::steady_clock::now(); now < kill_at || now > end) continue;
+      const auto lot = kills < std::size(victims) ? kills : random_() % std::size(victims);
+      ++kills;
+      shop_.kill(victims[lot], random_);
+      std::cout << "killed " << names[lot] << std::endl;
+      kill_at =
+          std::chrono::steady_clock::now() + (lot == 0 ? 300ms : 1200ms) + 1ms * (random_() % 600);
+    }
+    EXPECT_GE(kills, std::size(victims));
+  }
+
+  /// Until nothing is on its way: no order in the stream, none that may still expire, no payment
+  /// that waits.
+  void settle(Sale& sale, OrderStore& orders) {
+    const auto is_settled = [&] {
+      shop_.look_after();
+      if (sale.status().get().waiting > 0) return false;
+      const auto totals = orders.payments().totals("tea");
+      if (totals.waiting > 0 || totals.asking > 0) return false;
+      return std::ranges::none_of(rows_of(orders), [](const auto& row) {
+        return row.second.state == OrderState::awaiting;
+      });
+    };
+    EXPECT_TRUE(test::comes_true(is_settled)) << "something is still on its way";
+  }
+
+  static std::map<std::string, SaleOrder> rows_of(OrderStore& orders) {
+    std::map<std::string, SaleOrder> rows;
+    std::int64_t last = 0;
+    for (auto page = orders.page("tea", 0, 1000); !page.empty();
+         page = orders.page("tea", last, 1000)) {
+      last = page.back().id;
+      for (auto& order : page)
+        EXPECT_TRUE(rows.emplace(order.buyer.value, order).second)
+            << order.buyer.value << " has two orders";
+    }
+    return rows;
+  }
+
+  /// Whether an order may stand as it does, after what its buyer was told.
+  static bool fits(const Told& told, OrderState state) {
+    using enum OrderState;
+    if (told.is_paid) return state == paid || state == refunding || state == refunded;
+    if (told.is_cancelled) return state == cancelled;
+    return state == expired;
+  }
+
+  void compare(OrderStore& orders) {
+    const auto rows = rows_of(orders);
+    std::map<OrderState, int> states;
+    std::set<std::string> numbers;
+    for (const auto& [buyer, told] : told_) {
+      const auto row = rows.find(buyer);
+      if (told.id.empty()) {
+        EXPECT_EQ(row, rows.end()) << text_of(buyer, told) << ", and has an order";
+        continue;
+      }
+      EXPECT_TRUE(numbers.insert(told.number).second) << text_of(buyer, told) << ", not alone";
+      ASSERT_NE(row, rows.end()) << text_of(buyer, told) << ", which is nowhere";
+      const auto& order = row->second;
+      EXPECT_EQ(told.id, fmt::to_string(order.id)) << text_of(buyer, told);
+      EXPECT_EQ(told.number, order.number) << text_of(buyer, told);
+      EXPECT_TRUE(fits(told, order.state))
+          << text_of(buyer, told) << "; it stands as " << to_string(order.state);
+      ++states[order.state];
+    }
+    for (const auto& [buyer, order] : rows)
+      EXPECT_TRUE(told_.contains(buyer)) << buyer << " has " << order.number << " untold";
+    for (const auto& [state, count] : states) std::cout << count << ' ' << to_string(state) << '\n';
+    EXPECT_GT(states[OrderState::cancelled], 0);
+    EXPECT_GT(states[OrderState::expired], 0);
+    EXPECT_GT(states[OrderState::paid], 0);
+  }
+
+  static constexpr int threads = 24;
+  const Plan plan_ = plan_of_this_run();
+  std::mt19937 random_ = random_source();
+  test::StormShop shop_{3, plan_.stock};
+  std::mutex mutex_;
+  std::map<std::string, Told> told_;  // guarded by mutex_
+};
+
+TEST_F(ServiceStorm, V54_WhatBuyersWereToldStandsAfterEveryProcessWasKilled) {
+  rage();
+  const auto store = open(shop_.store_url());
+  const auto orders = open_order_store(shop_.orders_url());
+  std::optional<Sale> sale;
+  ASSERT_TRUE(test::comes_true([&] {
+    shop_.look_after();
+    if (!sale) sale = Sale::load(*store, "tea").get();
+    return sale.has_value();
+  }));
+  settle(*sale, *orders);
+  shop_.end();
+  const auto found = audit(*store, *sale, *orders);
+  for (const auto& check : found.checks) EXPECT_TRUE(check.ok) << check.name << ' ' << check.detail;
+  EXPECT_EQ(found.dead, 0);
+  EXPECT_EQ(found.on_the_way, 0);
+  compare(*orders);
+}
+
+}  // namespace
+}  // namespace sluice::server

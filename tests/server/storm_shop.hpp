@@ -1,0 +1,112 @@
+/// A shop of real processes that may all be killed: sluice-serve several times, a Redis that writes
+/// each command to its disk, and PostgreSQL. Who has ended is started again, as systemd does it.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <memory>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sluice/payment_provider.hpp"
+#include "support/database_rig.hpp"
+#include "support/free_port.hpp"
+#include "support/paths.hpp"
+#include "support/process.hpp"
+#include "support/redis_server.hpp"
+#include "support/temp_dir.hpp"
+
+namespace sluice::test {
+
+inline constexpr const char* storm_secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// Threads: the one that made it, since its processes end with that; ports() may be asked by any.
+class StormShop {
+ public:
+  StormShop(int sellers, std::int64_t stock) {
+    orders_ = postgresql_->url(postgresql_->make_database());
+    std::ofstream{folder_ / "secrets"} << storm_secret << '\n';
+    ::chmod((folder_ / "secrets").c_str(), 0600);
+    std::ofstream{folder_ / "sales.json"}
+        << fmt::format(R"([{{"name": "tea", "stock": {}, "type": "TEA", "digits": 7, "price": 500,)"
+                       R"( "currency": "CNY", "pay-within": "1s", "grace": "500ms"}}])",
+                       stock);
+    for (int i = 0; i < sellers; ++i) {
+      ports_.push_back(free_port());
+      crew_.push_back(nullptr);
+      begin(static_cast<std::size_t>(i));
+    }
+  }
+
+  const std::vector<std::uint16_t>& ports() const noexcept { return ports_; }
+  std::string store_url() const { return redis_.url(); }
+  const std::string& orders_url() const noexcept { return orders_; }
+
+  enum class Victim : std::uint8_t { seller, redis, postgresql, all };
+  /// With SIGKILL. Servers are started again at once; sellers by look_after().
+  void kill(Victim victim, std::mt19937& random) {
+    const bool all = victim == Victim::all;
+    for (std::size_t i = 0; all && i < crew_.size(); ++i) crew_[i]->kill();
+    if (victim == Victim::seller) crew_[random() % crew_.size()]->kill();
+    if (victim == Victim::redis || all) redis_.kill();
+    if (victim == Victim::postgresql || all) postgresql_->kill();
+    if (victim == Victim::redis || all) redis_.start();
+    if (victim == Victim::postgresql || all) postgresql_->start();
+  }
+
+  /// Starts again who has ended, for whatever reason but a mistake of ours.
+  void look_after() {
+    for (std::size_t i = 0; i < crew_.size(); ++i) {
+      if (crew_[i]->running()) continue;
+      const int status = crew_[i]->wait();
+      constexpr int killed = 128 + SIGKILL;
+      constexpr int unavailable = 69;  // it began while its store or its database was dead
+      EXPECT_TRUE(status == killed || status == unavailable)
+          << "sluice-serve ended with " << status << ":\n"
+          << output_of(i);
+      begin(i);
+    }
+  }
+
+  void end() {
+    for (auto& one : crew_) one->terminate();
+    for (std::size_t i = 0; i < crew_.size(); ++i) EXPECT_EQ(crew_[i]->wait(), 0) << output_of(i);
+  }
+
+  std::string output_of(std::size_t seller) const {
+    std::ifstream file{output(seller)};
+    std::ostringstream text;
+    text << file.rdbuf();
+    const auto all = text.str();
+    return all.substr(all.size() - std::min<std::size_t>(all.size(), 4000));
+  }
+
+ private:
+  std::filesystem::path output(std::size_t seller) const {
+    return folder_ / fmt::format("seller{}", seller);
+  }
+  void begin(std::size_t seller) {
+    crew_[seller] = std::make_unique<Process>(
+        std::vector<std::string>{built_path("sluice-serve"), "--listen",
+                                 fmt::format("127.0.0.1:{}", ports_[seller]), "--health",
+                                 "127.0.0.1:0", "--store", redis_.url(), "--orders", orders_,
+                                 "--sales", (folder_ / "sales.json").string(), "--payments",
+                                 "acme=" + (folder_ / "secrets").string(), "--notice", "0s",
+                                 "--claim-after", "1s", "--loops", "1"},
+        ProcessOptions{.directory = folder_.path(), .output = output(seller)});
+  }
+
+  TempDir folder_;
+  RedisServer redis_{{"appendonly yes", "appendfsync always"}};
+  std::unique_ptr<DatabaseServer> postgresql_ = start_postgresql({"fsync=off"});
+  std::string orders_;
+  std::vector<std::uint16_t> ports_;
+  std::vector<std::unique_ptr<Process>> crew_;
+};
+
+}  // namespace sluice::test
