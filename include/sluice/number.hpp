@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sluice/durability.hpp"
 #include "sluice/expected.hpp"
@@ -110,6 +111,14 @@ class Series {
   /// present day; what the store throws otherwise: with effect `unknown` a number may have been
   /// taken that no caller got.
   Task<Expected<Number, SeriesFull>> next();
+
+  /// So many numbers at once, or as many as the day has left, for a wish: who asks again by the
+  /// same name gets the same numbers, at any process, for `wish_kept`. Throws as next(), and Error
+  /// (bad_argument): no name, more than `most_of_wish`, another `count` than the wish had; after
+  /// effect `unknown` ask again. In Redis besides: hash {NAME}:wish:SHA-256, TTL `wish_kept`.
+  Task<Expected<std::vector<Number>, SeriesFull>> next_of(std::string wish, std::size_t count);
+  static constexpr std::size_t most_of_wish = 1000;
+  static constexpr std::chrono::hours wish_kept{24};
 
   /// Takes a series back to the present day when a glitch of the store's clock has thrown it into
   /// the future. No number is given twice: the day goes on behind what it has given, and so will

@@ -47,7 +47,25 @@ void Connection::close() {
   if (closed()) return;
   drop_stream();
   detach();
+  auto watches = take_watches();
   worker_.forget(*this);
+  for (auto& gone : watches) gone.request_stop();
+}
+
+void Connection::watch(std::uint64_t request, std::stop_source gone) {
+  const auto place = request - first_asked_;
+  const bool is_over = closed() || has_said_all_ || worker_.is_draining();
+  if (is_over || place >= asked_.size() || asked_[place].response)
+    gone.request_stop();
+  else
+    asked_[place].gone = std::move(gone);
+}
+
+std::vector<std::stop_source> Connection::take_watches() {
+  std::vector<std::stop_source> watches;
+  for (auto& asked : asked_)
+    if (auto gone = std::exchange(asked.gone, std::nullopt)) watches.push_back(std::move(*gone));
+  return watches;
 }
 
 void Connection::drop_stream() noexcept {
@@ -81,6 +99,7 @@ void Connection::serve(Request request) {
   const auto last = worker_.routes().all().size();
   asked_.push_back({.response = {},
                     .stream = {},
+                    .gone = {},
                     .since = loop_.now(),
                     .route = static_cast<std::uint32_t>(found.route ? found.index : last),
                     .is_head = request.method() == "HEAD",
@@ -115,6 +134,7 @@ void Connection::refuse(const ProblemType& type, std::string_view detail) {
   const auto number = first_asked_ + asked_.size();
   asked_.push_back({.response = {},
                     .stream = {},
+                    .gone = {},
                     .since = loop_.now(),
                     .route = static_cast<std::uint32_t>(worker_.routes().all().size()),
                     .keep_alive = false});
@@ -125,6 +145,7 @@ void Connection::answer(std::uint64_t request, Response response) {
   const auto place = request - first_asked_;
   if (closed() || place >= asked_.size() || asked_[place].response) return;
   asked_[place].response = std::move(response);
+  asked_[place].gone.reset();
   if (place == 0) send_answers();
 }
 
@@ -243,6 +264,7 @@ void Connection::ended(int error) {
   has_said_all_ = is_deaf_ = true;
   if (asked_.empty()) is_ending_ = true;
   pause();
+  for (auto& gone : take_watches()) gone.request_stop();  // last: it may answer
 }
 
 void Connection::settle() {

@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,10 @@ class Connection final : public loop::Stream {
   void begin_stream(std::uint64_t request, std::shared_ptr<EventStream::State> state);
   void send_event(std::string_view bytes);
   void end_stream();
+  /// The handler of a request is told when the client goes.
+  void watch(std::uint64_t request, std::stop_source gone);
+  /// Those who are to be told so, once.
+  std::vector<std::stop_source> take_watches();
 
   /// The time of its phase is over.
   void overdue();
@@ -49,6 +54,7 @@ class Connection final : public loop::Stream {
   struct Asked {
     std::optional<Response> response;  // waits for its turn
     std::shared_ptr<EventStream::State> stream;
+    std::optional<std::stop_source> gone;  // somebody wants to know
     SteadyTime since{};
     std::uint32_t route = 0;
     bool is_head = false;

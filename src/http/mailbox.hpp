@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <variant>
@@ -31,10 +32,13 @@ class Mailbox {
     std::string bytes;
   };
   struct End {};  // of an event stream
+  struct Watch {  // the handler wants to know when the client goes
+    std::stop_source gone;
+  };
   struct Letter {
     std::uint64_t connection = 0;
     std::uint64_t request = 0;
-    std::variant<Response, Begin, Bytes, End> content;
+    std::variant<Response, Begin, Bytes, End, Watch> content;
   };
   /// The loop's side.
   class Owner {
@@ -49,7 +53,8 @@ class Mailbox {
 
   explicit Mailbox(Owner& owner) noexcept : owner_(&owner) {}
 
-  /// Called by the loop's thread, the letter is delivered before this returns.
+  /// Called by the loop's thread, the letter is delivered before this returns. What nobody gets any
+  /// more is dropped, and a watch is told so.
   void post(Letter letter);
 
   // The loop's side.

@@ -6,16 +6,28 @@
 #include "sluice/error.hpp"
 
 namespace sluice::http {
+namespace {
+
+void tell_gone(Mailbox::Letter& letter) {
+  if (auto* const watch = std::get_if<Mailbox::Watch>(&letter.content)) watch->gone.request_stop();
+}
+
+}  // namespace
 
 void Mailbox::post(Letter letter) {
   if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
-    if (owner_) owner_->deliver(std::move(letter));
-    return;
+    if (owner_) return owner_->deliver(std::move(letter));
+    return tell_gone(letter);
   }
-  const std::lock_guard lock{mutex_};
-  if (!owner_) return;
-  letters_.push_back(std::move(letter));
-  if (letters_.size() == 1) owner_->wake();
+  {
+    const std::lock_guard lock{mutex_};
+    if (owner_) {
+      letters_.push_back(std::move(letter));
+      if (letters_.size() == 1) owner_->wake();
+      return;
+    }
+  }
+  tell_gone(letter);
 }
 
 void Mailbox::collect() {
@@ -30,9 +42,12 @@ void Mailbox::collect() {
 
 void Mailbox::close() noexcept {
   std::vector<Letter> undelivered;  // dropped without the lock: what it holds may post
-  const std::lock_guard lock{mutex_};
-  owner_ = nullptr;
-  undelivered.swap(letters_);
+  {
+    const std::lock_guard lock{mutex_};
+    owner_ = nullptr;
+    undelivered.swap(letters_);
+  }
+  for (auto& letter : undelivered) tell_gone(letter);
 }
 
 Responder::Responder(std::shared_ptr<Mailbox> mailbox, std::uint64_t connection,
@@ -50,6 +65,15 @@ Responder::~Responder() {
 void Responder::send(Response response) {
   if (const auto mailbox = std::exchange(mailbox_, nullptr))
     mailbox->post({connection_, request_, std::move(response)});
+}
+
+std::stop_token Responder::gone() {
+  std::stop_source gone;
+  if (mailbox_)
+    mailbox_->post({connection_, request_, Mailbox::Watch{gone}});
+  else
+    gone.request_stop();
+  return gone.get_token();
 }
 
 EventStream Responder::stream() {

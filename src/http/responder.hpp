@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,11 @@ class Responder {
 
   /// Once. Never blocks.
   void send(Response response);
+  /// Stops when the client's connection ends, or its side of it, and when the server begins to
+  /// stop: work that only waits is to end then. Stopped from the beginning where that has happened.
+  /// Not after the answer. It is requested in the thread of the loop, as a handler runs. Once,
+  /// before the answer.
+  std::stop_token gone();
   /// Answers with an event stream; the connection serves nothing else from then on. Once.
   EventStream stream();
 

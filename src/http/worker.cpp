@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
+#include <iterator>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -98,6 +100,10 @@ void Worker::drain() {
                                    waiting_for(Phase::streaming).end()};
   for (auto* connection : streams) connection->end_stream();
   for (auto* connection : waiting_for(Phase::idle)) connection->since_ = loop_.now();
+  std::vector<std::stop_source> watches;  // first all of them: who is told may answer
+  for (const auto& [id, connection] : connections_)
+    std::ranges::move(connection->take_watches(), std::back_inserter(watches));
+  for (auto& gone : watches) gone.request_stop();
 }
 
 void Worker::replace(const net::TlsContext& tls) {
@@ -222,6 +228,7 @@ void Worker::deliver(Mailbox::Letter letter) {
   if (found == connections_.end()) {
     if (const auto* begin = std::get_if<Mailbox::Begin>(&letter.content))
       begin->state->is_open.store(false, std::memory_order_release);
+    if (auto* watch = std::get_if<Mailbox::Watch>(&letter.content)) watch->gone.request_stop();
     return;
   }
   auto& connection = *found->second;
@@ -231,6 +238,8 @@ void Worker::deliver(Mailbox::Letter letter) {
     connection.begin_stream(letter.request, std::move(begin->state));
   else if (const auto* bytes = std::get_if<Mailbox::Bytes>(&letter.content))
     connection.send_event(bytes->bytes);
+  else if (auto* watch = std::get_if<Mailbox::Watch>(&letter.content))
+    connection.watch(letter.request, std::move(watch->gone));
   else
     connection.end_stream();
 }

@@ -49,6 +49,11 @@ bool is_numeric(const std::string& host) noexcept {
          ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
 }
 
+bool is_of_this_machine(const Endpoint& listen) noexcept {
+  return listen.is_unix() || listen.host == "localhost" || listen.host == "::1" ||
+         (is_numeric(listen.host) && listen.host.starts_with("127."));
+}
+
 std::vector<Address> resolve(const Endpoint& endpoint) {
   if (endpoint.is_unix()) return {unix_address(endpoint.unix_path)};
 

@@ -34,6 +34,9 @@ struct Address {
 /// Whether `host` is a numeric address, IPv4 or IPv6, which needs no name service.
 bool is_numeric(const std::string& host) noexcept;
 
+/// Whether only this machine reaches it: a unix socket, or an address of the loopback.
+bool is_of_this_machine(const Endpoint& listen) noexcept;
+
 /// All addresses of the endpoint in the order in which to try them; never empty. Blocks while the
 /// name service is asked. Throws Error{connection} for an unknown name, {bad_argument} for a path
 /// that is too long for a unix socket.

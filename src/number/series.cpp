@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <optional>
+#include <tuple>
 
+#include "base/base64.hpp"
+#include "base/sha256.hpp"
 #include "number/layout.hpp"
 #include "number/period.hpp"
 #include "number/series.lua.hpp"
@@ -54,6 +58,19 @@ class Series::Core {
 
   Task<Outcome> next() { return combiner_.call(Ask::number); }
 
+  /// Not with other calls: what it got is kept for its copies.
+  Task<Expected<std::vector<Number>, SeriesFull>> next_of(std::string wish, std::size_t count) {
+    auto table = calendar_.around(store_.clock().wall());
+    const auto kept = key_with_suffix(name_, "wish:" + base64url(sha256(wish)));
+    auto drawn = draw(count, table, kept);
+    auto outcomes = co_await drawn;
+    if (!outcomes.front()) co_return Unexpected{std::move(outcomes.front().error())};
+    std::vector<Number> numbers;
+    for (auto& outcome : outcomes)
+      if (outcome) numbers.push_back(std::move(*outcome));
+    co_return numbers;
+  }
+
   /// Tells the store the latest number that was given here: it may have forgotten it. Never throws.
   static Task<void> raise(std::shared_ptr<Core> core) {
     if (!core->has_given_ || core->is_raising_.exchange(true)) co_return;
@@ -90,13 +107,18 @@ class Series::Core {
     // The application's clock is only the first guess at where the server's is; the reply corrects
     // it.
     if (!table_) table_ = calendar_.around(store_.clock().wall());
+    return draw(count, *table_, {});
+  }
+
+  /// `kept`: the key of what a wish gets; empty: it is none.
+  Task<std::vector<Outcome>> draw(std::size_t count, PeriodTable& table, std::string kept) {
     for (int attempt = 0; attempt < 3; ++attempt) {
-      auto asked = ask(count);
+      auto asked = ask(count, table, kept);
       const Answer answer = co_await asked;
       const auto& parts = answer.reply.as_items();
       const auto& outcome = parts.at(0).as_text();
       if (outcome == "range") {
-        table_ = calendar_.around(instant_of(parts.at(1)));
+        table = calendar_.around(instant_of(parts.at(1)));
         continue;
       }
       if (outcome == "issued") {
@@ -105,6 +127,11 @@ class Series::Core {
         co_return numbers;
       }
       if (outcome == "full") co_return refuse(parts, count);
+      if (outcome == "other")
+        throw Error{Errc::bad_argument,
+                    fmt::format("series '{}': the same wish has asked for {} numbers before, and "
+                                "now for {}",
+                                shown(name_), parts.at(1).as_integer(), count)};
       if (outcome == "unset") throw number::clock_unset(name_, store_, parts.at(1).as_integer());
       if (outcome == "lost")
         throw Error{Errc::corrupt,
@@ -124,28 +151,34 @@ class Series::Core {
                                           store_.describe(), name_)};
   }
 
-  Task<Answer> ask(std::size_t count) {
-    number::DayWords words{name_, *table_};
+  Task<Answer> ask(std::size_t count, const PeriodTable& table, const std::string& kept) {
+    number::DayWords words{name_, table};
+    const auto latest = this->latest();
     words.args.insert(words.args.end(),
                       {fmt::to_string(count), fmt::to_string(largest_), definition_,
                        options_.prefix, number::definition_before(options_.zone, options_.digits),
-                       fmt::to_string(options_.keep / std::chrono::hours{24}), latest_period_,
-                       fmt::to_string(latest_)});
+                       fmt::to_string(options_.keep / std::chrono::hours{24}), latest.period,
+                       fmt::to_string(latest.sequence)});
+    if (!kept.empty()) {
+      words.keys.push_back(kept);
+      words.args.push_back(fmt::to_string(Series::wish_kept / std::chrono::milliseconds{1}));
+    }
+    const Script& script = kept.empty() ? scripts::number_next : scripts::number_next_of_wish;
     const std::vector<std::string_view> keys{words.keys.begin(), words.keys.end()};
     const std::vector<std::string_view> args{words.args.begin(), words.args.end()};
     const Durability& durability = options_.durability;
     if (durability.replicas == 0) {
-      auto asked = store_.run(scripts::number_next, Words{keys}, Words{args});
+      // A copy of a wish is known.
+      auto asked = store_.run(script, Words{keys}, Words{args}, {.repeatable = !kept.empty()});
       Value reply = co_await asked;
       co_return Answer{std::move(reply), true};
     }
     Batch batch;
-    batch.add(scripts::number_next, Words{keys}, Words{args});
+    batch.add(script, Words{keys}, Words{args});
     add_wait(batch, durability);
     auto asked = store_.run(std::move(batch));
     std::vector<Value> replies = co_await asked;
-    if (replies.at(0).is_error())
-      throw error_of_script(replies[0].as_text(), scripts::number_next, Words{keys});
+    if (replies.at(0).is_error()) throw error_of_script(replies[0].as_text(), script, Words{keys});
     if (replies.at(1).is_error()) throw error_of_reply(replies[1].as_text());
     const bool is_enough = is_in_enough(replies, durability);
     co_return Answer{std::move(replies[0]), is_enough};
@@ -173,9 +206,7 @@ class Series::Core {
     const SeriesFull rest = full(parts.at(1), parts.at(2));
     const std::int64_t first = parts.at(3).as_integer();
     const std::int64_t granted = parts.at(4).as_integer();
-    latest_period_ = rest.period;
-    latest_ = first + granted - 1;
-    has_given_ = true;
+    note({rest.period, first + granted - 1});
     std::vector<Outcome> outcomes;
     outcomes.reserve(count);
     for (std::int64_t i = 0; i < granted; ++i) {
@@ -196,6 +227,23 @@ class Series::Core {
     return std::vector<Outcome>(count, Unexpected{full(parts.at(1), parts.at(2))});
   }
 
+  struct Latest {
+    std::string period;
+    std::int64_t sequence = 0;  // of that period: the latest number that was given here
+  };
+
+  Latest latest() const {
+    const std::lock_guard lock{mutex_};
+    return latest_;
+  }
+  /// A wish that was answered again has older numbers.
+  void note(Latest given) {
+    const std::lock_guard lock{mutex_};
+    has_given_ = true;
+    if (std::tie(latest_.period, latest_.sequence) < std::tie(given.period, given.sequence))
+      latest_ = std::move(given);
+  }
+
   Store& store_;
   const std::string name_;
   SeriesOptions options_;
@@ -203,8 +251,8 @@ class Series::Core {
   const std::int64_t largest_;
   const std::string definition_;
   std::optional<PeriodTable> table_;  // used by one batch at a time
-  std::string latest_period_;         // also
-  std::int64_t latest_ = 0;           // of that period: the latest number that was given here
+  mutable std::mutex mutex_;
+  Latest latest_;  // guarded by mutex_
   std::atomic<bool> has_given_{false};
   std::atomic<bool> is_raising_{false};
   Combiner<Ask, Outcome> combiner_;
@@ -217,6 +265,9 @@ class Series::Impl {
         watch_(store.watch_connection([core = core_] { spawn(Core::raise(core)); })) {}
 
   Task<Core::Outcome> next() { return core_->next(); }
+  Task<Expected<std::vector<Number>, SeriesFull>> next_of(std::string wish, std::size_t count) {
+    return core_->next_of(std::move(wish), count);
+  }
 
  private:
   const std::shared_ptr<Core> core_;
@@ -241,5 +292,13 @@ Series::Series(Series&&) noexcept = default;
 Series& Series::operator=(Series&&) noexcept = default;
 
 Task<Expected<Number, SeriesFull>> Series::next() { return impl_->next(); }
+
+Task<Expected<std::vector<Number>, SeriesFull>> Series::next_of(std::string wish,
+                                                                std::size_t count) {
+  if (wish.empty() || count < 1 || count > most_of_wish)
+    throw Error{Errc::bad_argument,
+                fmt::format("a wish has a name, and asks for 1 to {} numbers", most_of_wish)};
+  return impl_->next_of(std::move(wish), count);
+}
 
 }  // namespace sluice

@@ -39,64 +39,92 @@ end
 --        {'lost', now_us, day} (numbers of it were given, and nobody knows how many)
 --        {'mismatch', stored definition, stored prefix}
 -- include number/series.lua days
-local days = #KEYS - 1
-local own = 2 * days + 1
-local definition, prefix, before = ARGV[own + 3], ARGV[own + 4], ARGV[own + 5]
-local state = redis.call('hmget', KEYS[1], 'definition', 'prefix', 'last', 'day', 'taken')
--- A series that was made before prefixes were stored takes that of its next caller.
-if (state[1] and state[1] ~= definition and state[1] ~= before)
-   or (state[2] and state[2] ~= prefix) then
-  return {'mismatch', state[1], state[2] or prefix}
+-- include number/series.lua draw
+return draw(#KEYS - 1)
+
+-- script next_of_wish
+-- The same for one wish, of which a copy gets the same numbers.
+-- KEYS[p+2] what the wish got   ARGV[2p+10] for how long that is kept, ms
+-- Reply: as number/next; {'other', how many} (the wish has asked for so many before)
+-- include number/series.lua days
+-- include number/series.lua draw
+local got, many = KEYS[#KEYS], ARGV[2 * (#KEYS - 2) + 2]
+local before = redis.call('hmget', got, 'now', 'day', 'first', 'granted', 'asked')
+if before[1] then
+  if before[5] ~= many then return {'other', tonumber(before[5])} end
+  return {'issued', tonumber(before[1]), before[2], tonumber(before[3]), tonumber(before[4])}
 end
+local drawn = draw(#KEYS - 2)
+if drawn[1] == 'issued' then
+  redis.call('hset', got, 'now', string.format('%.0f', drawn[2]), 'day', drawn[3],
+             'first', string.format('%.0f', drawn[4]), 'granted', string.format('%.0f', drawn[5]),
+             'asked', many)
+  redis.call('pexpire', got, ARGV[#ARGV])
+end
+return drawn
 
-local time = redis.call('time')
-local last = tonumber(state[3] or 0)
-local now = math.max(time[1] * 1000000 + time[2], last)
-if never_set(now) then return {'unset', time[1] * 1000000 + time[2]} end
-if outside(now, days) then return {'range', now} end
--- Never an earlier day than before, also if clients disagree on where days begin.
-local today, at = started(now, state[4] or '', days)
-today = today or state[4]
-
-local taken
-if today == state[4] then
-  taken = tonumber(state[5])
-else
-  local known, of_old = redis.call('hget', KEYS[1], today), redis.call('get', KEYS[1 + at])
-  if last >= tonumber(ARGV[2 * at]) and not (state[4] or of_old) then
-    return {'lost', now, today}
+-- part draw
+-- As number/next, of which `days` counters are among the keys.
+-- REQUIRES: part days
+local function draw(days)
+  local own = 2 * days + 1
+  local definition, prefix, before = ARGV[own + 3], ARGV[own + 4], ARGV[own + 5]
+  local state = redis.call('hmget', KEYS[1], 'definition', 'prefix', 'last', 'day', 'taken')
+  -- A series that was made before prefixes were stored takes that of its next caller.
+  if (state[1] and state[1] ~= definition and state[1] ~= before)
+     or (state[2] and state[2] ~= prefix) then
+    return {'mismatch', state[1], state[2] or prefix}
   end
-  taken = math.max(tonumber(known or 0), tonumber(of_old or 0))
-end
--- A server that took its master's place may have lost numbers: the caller does not get its own
--- again.
-if today == ARGV[own + 7] then
-  taken = math.max(taken, tonumber(ARGV[own + 8]))
-end
-local asked = tonumber(ARGV[own + 1])
-local granted = math.min(asked, tonumber(ARGV[own + 2]) - taken)
-local is_raise = asked == 0 and today == ARGV[own + 7] and granted == 0
-if granted <= 0 and not is_raise then return {'full', now, today} end
 
-if today ~= state[4] then
-  if state[4] then
-    redis.call('hset', KEYS[1], state[4], state[5])
-    local labels = {}
-    for _, field in ipairs(redis.call('hkeys', KEYS[1])) do
-      if string.find(field, '^%d+$') and field < today then labels[#labels + 1] = field end
-    end
-    table.sort(labels)
-    local surplus = #labels - tonumber(ARGV[own + 6])
-    for i = 1, surplus do redis.call('hdel', KEYS[1], labels[i]) end
-    if surplus > 0 then redis.call('hset', KEYS[1], 'since', labels[surplus + 1] or today) end
+  local time = redis.call('time')
+  local last = tonumber(state[3] or 0)
+  local now = math.max(time[1] * 1000000 + time[2], last)
+  if never_set(now) then return {'unset', time[1] * 1000000 + time[2]} end
+  if outside(now, days) then return {'range', now} end
+  -- Never an earlier day than before, also if clients disagree on where days begin.
+  local today, at = started(now, state[4] or '', days)
+  today = today or state[4]
+
+  local taken
+  if today == state[4] then
+    taken = tonumber(state[5])
   else
-    redis.call('hset', KEYS[1], 'since', state[1] and today or '0')
+    local known, of_old = redis.call('hget', KEYS[1], today), redis.call('get', KEYS[1 + at])
+    if last >= tonumber(ARGV[2 * at]) and not (state[4] or of_old) then
+      return {'lost', now, today}
+    end
+    taken = math.max(tonumber(known or 0), tonumber(of_old or 0))
   end
-  redis.call('hset', KEYS[1], 'definition', definition, 'prefix', prefix, 'day', today)
+  -- A server that took its master's place may have lost numbers: the caller does not get its own
+  -- again.
+  if today == ARGV[own + 7] then
+    taken = math.max(taken, tonumber(ARGV[own + 8]))
+  end
+  local asked = tonumber(ARGV[own + 1])
+  local granted = math.min(asked, tonumber(ARGV[own + 2]) - taken)
+  local is_raise = asked == 0 and today == ARGV[own + 7] and granted == 0
+  if granted <= 0 and not is_raise then return {'full', now, today} end
+
+  if today ~= state[4] then
+    if state[4] then
+      redis.call('hset', KEYS[1], state[4], state[5])
+      local labels = {}
+      for _, field in ipairs(redis.call('hkeys', KEYS[1])) do
+        if string.find(field, '^%d+$') and field < today then labels[#labels + 1] = field end
+      end
+      table.sort(labels)
+      local surplus = #labels - tonumber(ARGV[own + 6])
+      for i = 1, surplus do redis.call('hdel', KEYS[1], labels[i]) end
+      if surplus > 0 then redis.call('hset', KEYS[1], 'since', labels[surplus + 1] or today) end
+    else
+      redis.call('hset', KEYS[1], 'since', state[1] and today or '0')
+    end
+    redis.call('hset', KEYS[1], 'definition', definition, 'prefix', prefix, 'day', today)
+  end
+  redis.call('hset', KEYS[1], 'last', string.format('%.0f', now),
+             'taken', string.format('%.0f', taken + granted))
+  return {'issued', now, today, taken + 1, granted}
 end
-redis.call('hset', KEYS[1], 'last', string.format('%.0f', now),
-           'taken', string.format('%.0f', taken + granted))
-return {'issued', now, today, taken + 1, granted}
 
 -- script repair
 -- Take a series back from the future into which a glitch of the clock has thrown it.

@@ -38,15 +38,21 @@ Expected<BuyerId, http::Response> Buyers::by_token(const http::Request& request,
                                                    std::string_view sale) const {
   const auto token = bearer_of(request, problems::unknown_buyer);
   if (!token) return Unexpected{token.error()};
-  auto claims = keys_->check(*token, audience_of(sale), now());
-  if (!claims && claims.error() == TokenRefusal::other_audience)
-    claims = keys_->check(*token, audience_of("*"), now());
-  if (claims) return BuyerId{std::move(claims->subject)};
-  if (claims.error() == TokenRefusal::other_audience)
+  auto buyer = check(*token, sale);
+  if (buyer) return std::move(*buyer);
+  if (buyer.error() == TokenRefusal::other_audience)
     return refuse_buyer(problems::not_yours, "the token is not for this sale");
-  return refuse_buyer(problems::unknown_buyer, claims.error() == TokenRefusal::expired
+  return refuse_buyer(problems::unknown_buyer, buyer.error() == TokenRefusal::expired
                                                    ? "the token has expired"
                                                    : "the token is none of this service");
+}
+
+Expected<BuyerId, TokenRefusal> Buyers::check(std::string_view token, std::string_view sale) const {
+  auto claims = keys_->check(token, audience_of(sale), now());
+  if (!claims && claims.error() == TokenRefusal::other_audience)
+    claims = keys_->check(token, audience_of("*"), now());
+  if (!claims) return Unexpected{claims.error()};
+  return BuyerId{std::move(claims->subject)};
 }
 
 std::string buyer_token(const TokenKeys& keys, const std::string& buyer, std::string_view sale,

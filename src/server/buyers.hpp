@@ -20,6 +20,8 @@ class Buyers {
 
   Expected<BuyerId, http::Response> who_asks(const http::Request& request,
                                              std::string_view sale) const;
+  /// The subject of a token for this sale. REQUIRES: has_keys().
+  Expected<BuyerId, TokenRefusal> check(std::string_view token, std::string_view sale) const;
   /// Where tokens are needed.
   bool has_keys() const noexcept { return keys_.has_value(); }
   /// For openapi(): the name of the credentials that a buyer needs.

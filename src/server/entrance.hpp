@@ -13,12 +13,13 @@ namespace sluice::server {
 class Entrance {
  public:
   virtual ~Entrance() = default;
-  /// Empty: he may. REQUIRES: what it is given lives until the Task ends.
-  virtual Task<std::optional<http::Response>> stop(const http::Request& request,
+  /// Empty: he may. `ticket`: of the waiting room; empty: he has none. REQUIRES: what it is given
+  /// lives until the Task ends.
+  virtual Task<std::optional<http::Response>> stop(const std::string& ticket,
                                                    const std::string& sale,
                                                    const BuyerId& buyer) = 0;
   /// He has bought.
-  virtual Task<void> served(const http::Request& request, const std::string& sale,
+  virtual Task<void> served(const std::string& ticket, const std::string& sale,
                             const BuyerId& buyer) = 0;
 };
 

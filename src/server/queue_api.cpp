@@ -135,15 +135,20 @@ void QueueApi::look_at(const std::string& sale) {
   room->told = left;
 }
 
-Task<std::optional<http::Response>> QueueApi::stop(const http::Request& request,
+std::shared_ptr<WaitingRoom> QueueApi::room_of(std::string_view sale) const {
+  const auto room = find(sale);
+  return room ? std::shared_ptr<WaitingRoom>{room, &room->room} : nullptr;
+}
+
+Task<std::optional<http::Response>> QueueApi::stop(const std::string& ticket,
                                                    const std::string& sale, const BuyerId& buyer) {
   const auto room = find(sale);
   if (!room) co_return std::nullopt;
-  if (request.count("Sluice-Ticket") != 1)
+  if (ticket.empty())
     co_return not_let_in(
         "this sale has a waiting room: POST to its queue gives a ticket, which "
         "goes into one field Sluice-Ticket");
-  auto asked = room->room.state(std::string{*request.field("Sluice-Ticket")}, buyer.value);
+  auto asked = room->room.state(ticket, buyer.value);
   const auto place = co_await asked;
   if (!place) co_return not_let_in(sentence_of(place.error()));
   if (place->state == PlaceState::inside) co_return std::nullopt;
@@ -153,14 +158,13 @@ Task<std::optional<http::Response>> QueueApi::stop(const http::Request& request,
 }
 
 /// A buyer who can buy no more makes room for the next one.
-Task<void> QueueApi::served(const http::Request& request, const std::string& sale,
+Task<void> QueueApi::served(const std::string& ticket, const std::string& sale,
                             const BuyerId& buyer) {
   const auto room = find(sale);
   const auto offer = shop_.find(sale);
-  const auto ticket = request.field("Sluice-Ticket");
-  if (!room || !offer || !ticket || offer->sale().definition().limit != 1) co_return;
+  if (!room || !offer || ticket.empty() || offer->sale().definition().limit != 1) co_return;
   try {
-    auto left = room->room.leave(std::string{*ticket}, buyer.value);
+    auto left = room->room.leave(ticket, buyer.value);
     co_await left;
   } catch (const Error& failure) {  // his order stands; his place runs out by itself
     log(LogLevel::warning, failure.what());

@@ -34,9 +34,12 @@ class QueueApi final : public Entrance {
   /// thread at a time. What fails is logged once, and does not hold up the other rooms.
   void look();
 
-  Task<std::optional<http::Response>> stop(const http::Request& request, const std::string& sale,
+  /// Null: the sale has no room.
+  std::shared_ptr<WaitingRoom> room_of(std::string_view sale) const;
+
+  Task<std::optional<http::Response>> stop(const std::string& ticket, const std::string& sale,
                                            const BuyerId& buyer) override;
-  Task<void> served(const http::Request& request, const std::string& sale,
+  Task<void> served(const std::string& ticket, const std::string& sale,
                     const BuyerId& buyer) override;
 
  private:

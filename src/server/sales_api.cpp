@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/instant.hpp"
-#include "base/json_value.hpp"
 #include "server/background.hpp"
 #include "server/order_requests.hpp"
 #include "server/problems.hpp"
@@ -72,40 +71,25 @@ void SalesApi::buy(http::Request&& request, http::Responder&& respond) {
   if (!units) return respond.send(std::move(units.error()));
   auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
-  spawn(answer_purchase({std::move(*offer), std::move(request), std::move(*buyer), std::move(*key),
-                         units->value_or(1)},
+  // A field that stands twice is none: what stands before us may have looked at the other one.
+  const bool has_ticket = request.count("Sluice-Ticket") == 1;
+  spawn(answer_purchase({.offer = std::move(*offer),
+                         .buyer = std::move(*buyer),
+                         .wish = std::move(*key),
+                         .units = units->value_or(1),
+                         .ticket = std::string{has_ticket ? *request.field("Sluice-Ticket") : ""}},
                         std::move(respond)));
 }
 
 Task<void> SalesApi::answer_purchase(Purchase purchase, http::Responder respond) {
   http::Response response;
   try {
-    response = co_await decide(purchase);
+    auto serving = serve_at_counter(entrance_, std::move(purchase));
+    response = co_await serving;
   } catch (const std::exception& failure) {
     response = problem_of(failure);
   }
   respond.send(std::move(response));
-}
-
-/// Who has bought is answered so wherever he stands: a repeat asks for what he was told, not for
-/// more, and his visit may be over.
-Task<http::Response> SalesApi::decide(Purchase& purchase) {
-  Sale& sale = purchase.offer->sale();
-  const auto& name = sale.definition().name;
-  auto stopped = co_await entrance_.stop(purchase.request, name, purchase.buyer);
-  if (stopped) {
-    const auto earlier = co_await sale.find(purchase.buyer, purchase.wish);
-    if (!earlier) co_return std::move(*stopped);
-  }
-  const auto admission = co_await sale.buy(purchase.buyer, purchase.wish, purchase.units);
-  if (admission.has_order() && !stopped)
-    co_await entrance_.served(purchase.request, name, purchase.buyer);
-  std::int64_t left = 0;
-  if (admission.outcome == SaleOutcome::not_enough) {
-    const auto status = co_await sale.status();
-    left = status.left();
-  }
-  co_return answer_of(sale.definition(), admission, left);
 }
 
 void SalesApi::show_order(http::Request&& request, http::Responder&& respond) {

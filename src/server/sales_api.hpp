@@ -14,6 +14,7 @@
 #include "http/routes.hpp"
 #include "server/blocking_threads.hpp"
 #include "server/buyers.hpp"
+#include "server/counter.hpp"
 #include "server/entrance.hpp"
 #include "server/shop.hpp"
 #include "server/shop_keys.hpp"
@@ -34,14 +35,6 @@ class SalesApi {
   void add_routes(http::Routes& routes);
 
  private:
-  struct Purchase {
-    std::shared_ptr<Offer> offer;
-    http::Request request;
-    BuyerId buyer;
-    RequestId wish;
-    std::int64_t units = 1;
-  };
-
   http::Handler calls(void (SalesApi::*serve)(http::Request&&, http::Responder&&));
   void add_public_routes(http::Routes& routes);
   void add_buyers_routes(http::Routes& routes);
@@ -55,7 +48,6 @@ class SalesApi {
   Task<void> answer_status(std::shared_ptr<Offer> offer, http::Responder respond);
   Task<void> answer_list(http::Responder respond);
   Task<void> answer_purchase(Purchase purchase, http::Responder respond);
-  Task<http::Response> decide(Purchase& purchase);
   Expected<BuyerId, http::Response> buyer_of(const http::Request& request) const;
 
   Shop& shop_;

@@ -38,13 +38,14 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       buyers_(options.keys),
       shop_keys_(std::move(options.shop_keys)),
       threads_(options.shop.orders, options.blocking),
-      queue_(store, shop_, buyers_,
-             options.keys ? std::move(*options.keys) : keys_of_this_process(),
-             std::move(options.rooms)),
+      signing_(options.keys ? std::move(*options.keys) : keys_of_this_process()),
+      queue_(store, shop_, buyers_, signing_, std::move(options.rooms)),
       sales_(shop_, buyers_, shop_keys_, threads_, queue_),
       orders_(shop_, shop_keys_, threads_),
       payments_(shop_, threads_, std::move(options.providers)),
-      messenger_(shop_, std::move(options.messenger)) {
+      messenger_(shop_, std::move(options.messenger)),
+      tools_(store, shop_keys_, net::is_of_this_machine(options.http.listen)),
+      pages_(shop_, buyers_, threads_, queue_, signing_) {
   options.http.api = api_of(buyers_);
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return not_ready_because(); };
@@ -65,6 +66,8 @@ http::Routes Service::public_routes() {
   orders_.add_routes(routes);
   queue_.add_routes(routes);
   payments_.add_routes(routes);
+  tools_.add_routes(routes);
+  pages_.add_routes(routes);
   return routes;
 }
 

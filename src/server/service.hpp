@@ -10,11 +10,13 @@
 #include "server/buyers.hpp"
 #include "server/messenger.hpp"
 #include "server/orders_api.hpp"
+#include "server/pages/buyers_pages.hpp"
 #include "server/payments_api.hpp"
 #include "server/queue_api.hpp"
 #include "server/sales_api.hpp"
 #include "server/shop.hpp"
 #include "server/shop_keys.hpp"
+#include "server/tools_api.hpp"
 
 namespace sluice::server {
 
@@ -62,11 +64,14 @@ class Service {
   const Buyers buyers_;
   const ShopKeys shop_keys_;
   BlockingThreads threads_;
+  const TokenKeys signing_;  // tickets, and what browsers keep
   QueueApi queue_;
   SalesApi sales_;
   OrdersApi orders_;
   PaymentsApi payments_;
   Messenger messenger_;
+  ToolsApi tools_;
+  BuyersPages pages_;
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Server> health_;
   std::jthread looker_;

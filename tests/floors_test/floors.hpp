@@ -39,7 +39,7 @@ inline constexpr std::array folders{
     // 4
     Folder{"open", "engine redis store resp net topology base"},
     Folder{"proxy", "resp loop net topology base"},
-    Folder{"server", "sale room token store http net base"},
+    Folder{"server", "sale room token lock number id bloom store http net base"},
     // 5
     Folder{"cli", "public server loop net proxy open topology base"},
     Folder{"examples", "public"},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <thread>
@@ -192,6 +193,53 @@ TEST(HttpServer, AnAnswerForOneWhoHasGoneIsNobodys) {
     late = serving.kept.take(0);
   }
   late->send(text("later than the server"));
+}
+
+TEST(HttpServer, AHandlerHearsWhenItsClientGoes) {
+  Serving serving;
+  const auto watched = [&](std::size_t at) {
+    EXPECT_TRUE(test::comes_true([&] { return serving.kept.size() == at + 1; }));
+    auto responder = serving.kept.take(at);
+    auto gone = responder.gone();
+    return std::pair{std::move(responder), std::move(gone)};
+  };
+  std::optional<RawClient> closes{serving.port()};
+  closes->send(get("/kept"));
+  const auto closed = watched(0);
+  RawClient half{serving.port()};
+  half.send(get("/kept"));
+  auto halved = watched(1);
+  RawClient stays{serving.port()};
+  stays.send(get("/kept"));
+  auto stayed = watched(2);
+  closes.reset();
+  half.finish_sending();
+  EXPECT_TRUE(test::comes_true([&] { return closed.second.stop_requested(); }));
+  EXPECT_TRUE(test::comes_true([&] { return halved.second.stop_requested(); }));
+  halved.first.send(text("still read"));
+  EXPECT_EQ(body_of(half.answer()), "still read") << "one that has said all may read on";
+  EXPECT_FALSE(stayed.second.stop_requested());
+  stayed.first.send(text("stayed"));
+  EXPECT_EQ(body_of(stays.answer()), "stayed");
+  EXPECT_TRUE(stayed.first.gone().stop_requested()) << "it is answered";
+}
+
+TEST(HttpServer, AHandlerHearsWhenTheServerStops) {
+  std::stop_token gone;
+  std::optional<Responder> responder;
+  {
+    Serving serving;
+    RawClient client{serving.port()};
+    client.send(get("/kept"));
+    ASSERT_TRUE(test::comes_true([&] { return serving.kept.size() == 1; }));
+    responder = serving.kept.take(0);
+    gone = responder->gone();
+    std::jthread stopping{[&] { serving.server.stop(std::chrono::seconds{30}, {}); }};
+    EXPECT_TRUE(test::comes_true([&] { return gone.stop_requested(); }));
+    responder->send(text("stopped"));
+    EXPECT_EQ(body_of(client.answer()), "stopped");
+  }
+  EXPECT_TRUE(responder->gone().stop_requested());
 }
 
 TEST(HttpServer, V46_ForwardedForCountsFromListedNetworksAlone) {

@@ -535,6 +535,37 @@ TEST_F(SeriesOnVirtualTime, IdsRiseWhateverTheClockDoes) {
   }
 }
 
+TEST_F(SeriesOnVirtualTime, AWishHasItsNumbersHoweverOftenItAsks) {
+  Series one{*store_, "MT"};
+  Series other{*store_, "MT"};
+  const auto texts = [](const auto& numbers) {
+    std::vector<std::string> all;
+    for (const auto& number : numbers.value()) all.push_back(number.text);
+    return all;
+  };
+  const auto first = texts(one.next_of("ann", 3).get());
+  EXPECT_EQ(first.size(), 3);
+  const auto between = one.next().get();
+  EXPECT_EQ(between->sequence, 4) << "without a gap";
+  EXPECT_EQ(texts(other.next_of("ann", 3).get()), first) << "of another process";
+  EXPECT_EQ(texts(other.next_of("bob", 1).get()).front().substr(10), "0005");
+  EXPECT_EQ(other.next().get()->sequence, 6) << "an older answer does not set it back";
+  EXPECT_THROW(one.next_of("ann", 2).get(), Error);
+  EXPECT_THROW(one.next_of("", 1).get(), Error);
+  EXPECT_THROW(one.next_of("ann", 0).get(), Error);
+  EXPECT_THROW(one.next_of("carl", Series::most_of_wish + 1).get(), Error);
+  server_clock_.advance(Series::wish_kept + std::chrono::milliseconds{1});
+  EXPECT_NE(texts(one.next_of("ann", 3).get()), first) << "forgotten after a day";
+}
+
+TEST_F(SeriesOnVirtualTime, AWishGetsWhatADayHasLeft) {
+  Series series{*store_, "MT", {.digits = 1}};
+  EXPECT_EQ(series.next_of("ann", 7).get()->size(), 7);
+  EXPECT_EQ(series.next_of("bob", 7).get()->size(), 2);
+  EXPECT_EQ(series.next_of("bob", 7).get()->size(), 2);
+  EXPECT_EQ(series.next_of("carl", 1).get().error().largest, 9);
+}
+
 TEST_F(SeriesOnVirtualTime, AnIdTellsItsSecond) {
   IdWorker ids{*store_, "ids"};
   const std::int64_t id = ids.next().get();

@@ -127,7 +127,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
   if (!args.shop_keys_file.empty()) options.shop_keys = server::ShopKeys::load(args.shop_keys_file);
   options.http.listen = endpoint_of(args.listen);
-  if (!options.keys && !args.believes_buyers && !is_of_this_machine(options.http.listen))
+  if (!options.keys && !args.believes_buyers && !net::is_of_this_machine(options.http.listen))
     throw Error{
         Errc::bad_argument,
         fmt::format("--listen {}: whoever reaches it could buy in anybody's name; give --keys, "
@@ -162,8 +162,8 @@ std::string try_line(const server::Service& service, const server::ServiceOption
                          "0123456789-_.") == sale.npos;
   if (options.keys || options.http.tls || listen.is_unix() || sale.empty() || !plain) return {};
   return fmt::format(
-      "Try:\n  curl -si -X POST {}/v1/sales/{}/orders -H 'Sluice-Buyer: ann' -H "
-      "'Idempotency-Key: 1'\n",
+      "Try:\n  curl -si -X POST {0}/v1/sales/{1}/orders -H 'Sluice-Buyer: ann' -H "
+      "'Idempotency-Key: 1'\n  or, in a browser, {0}/sales/{1}\n",
       url_of(listen, service.port(), false), sale);
 }
 

@@ -1,0 +1,296 @@
+#include "server/pages/buyers_pages.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/integer.hpp"
+#include "base/random.hpp"
+#include "http/text.hpp"
+#include "server/background.hpp"
+#include "server/order_requests.hpp"
+#include "server/pages/cookies.hpp"
+#include "server/pages/order_page.hpp"
+#include "server/pages/refusal_page.hpp"
+#include "server/pages/sale_page.hpp"
+#include "server/problems.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view ticket_cookie = "sluice_ticket";
+constexpr std::chrono::seconds ticket_lasts = 24h;
+constexpr std::size_t longest_wish = 128;
+
+http::Response see_other(const std::string& place) {
+  http::Response response{.status = 303, .media = {}, .body = {}, .fields = {}};
+  response.add("Location", place).add("Cache-Control", "no-store");
+  return response;
+}
+
+http::Response refused(const http::Response& refusal, const std::string& sale, Html again = {}) {
+  return refusal_page(refusal, {.sale = sale, .again = std::move(again)});
+}
+
+/// Answers with the page of `work`, or of its failure.
+Task<void> send_page(Task<http::Response> work, std::string sale, http::Responder respond) {
+  http::Response response;
+  try {
+    response = co_await work;
+  } catch (const std::exception& failure) {
+    response = refused(problem_of(failure), sale);
+  }
+  respond.send(std::move(response));
+}
+
+/// The same wish once more: after no answer, or before a turn that came.
+Html form_again(const std::string& sale, const Form& form) {
+  Html html;
+  html << "<form class=\"buy\" method=\"post\" action=\""_html << page_of(sale)
+       << "/orders\">\n"_html;
+  for (const std::string_view name : {"form", "wish", "units"})
+    if (!form.value(name).empty())
+      html << "<input type=\"hidden\" name=\""_html << name << "\" value=\""_html
+           << form.value(name) << "\">\n"_html;
+  html << "<p><button>Try again</button></p>\n</form>\n"_html;
+  return html;
+}
+
+Asker own(const BuyerId& buyer) { return {.buyer = buyer, .subject = buyer.value}; }
+
+/// The id of an order that the API has told: the end of its Location.
+std::string order_of(const http::Response& bought) {
+  for (const auto& [name, value] : bought.fields)
+    if (name == "Location") return value.substr(value.rfind('/') + 1);
+  return {};
+}
+
+}  // namespace
+
+void BuyersPages::show_sale(http::Request&& request, http::Responder&& respond) {
+  const auto sale = request.parameter("sale");
+  auto offer = offer_of(shop_, request);
+  if (!offer) return respond.send(refused(offer.error(), {}));
+  if (const auto token = request.query("token")) {
+    auto greeting = visitors_.greet(request, sale, *token, page_of(sale));
+    return respond.send(greeting.status == 303 ? std::move(greeting) : refused(greeting, sale));
+  }
+  auto visitor = visitors_.who_looks(request, sale);
+  spawn(send_page(sale_shown({std::move(*offer), std::move(request), std::move(visitor)}), sale,
+                  std::move(respond)));
+}
+
+Task<http::Response> BuyersPages::sale_shown(Look look) {
+  auto& sale = look.offer->sale();
+  SaleView view{.sale = sale.definition()};
+  auto asking = sale.status();
+  view.status = co_await asking;
+  view.now = system_clock().wall();
+  if (look.visitor.buyer) {
+    const auto& buyer = *look.visitor.buyer;
+    view.is_known = true;
+    view.form_token = visitors_.form_token(buyer, sale.definition().name);
+    view.wish = random_hex_128();
+    if (view.status.state != SaleState::archived) {
+      auto looking = sale.latest(buyer);
+      view.latest = co_await looking;
+    }
+    if (const auto room = queue_.room_of(sale.definition().name)) {
+      view.has_room = true;
+      auto finding = place_of(look, *room);
+      view.place = co_await finding;
+    }
+  }
+  auto response = sale_page(view);
+  visitors_.keep(response, look.request, look.visitor);
+  co_return response;
+}
+
+/// A ticket that is not taken any more is none: he joins anew, and finds his place if he has one.
+Task<std::optional<RoomPlace>> BuyersPages::place_of(const Look& look, WaitingRoom& room) {
+  const auto ticket = cookie_of(look.request, ticket_cookie);
+  if (ticket.empty()) co_return std::nullopt;
+  auto asking = room.state(ticket, look.visitor.buyer->value);
+  auto place = co_await asking;
+  if (!place) co_return std::nullopt;
+  co_return std::move(*place);
+}
+
+Expected<BuyersPages::Sent, http::Response> BuyersPages::sent_of(http::Request&& request) const {
+  const auto sale = request.parameter("sale");
+  auto offer = offer_of(shop_, request);
+  if (!offer) return Unexpected{refused(offer.error(), {})};
+  auto form = Form::of(request);
+  if (!form) return Unexpected{refused(form.error(), sale)};
+  auto buyer = visitors_.who_sends(request, *form, sale);
+  if (!buyer) return Unexpected{refused(buyer.error(), sale)};
+  return Sent{std::move(*offer), std::move(request), std::move(*buyer), std::move(*form)};
+}
+
+void BuyersPages::join(http::Request&& request, http::Responder&& respond) {
+  auto sent = sent_of(std::move(request));
+  if (!sent) return respond.send(std::move(sent.error()));
+  const auto sale = sent->offer->name();
+  spawn(send_page(joined(std::move(*sent)), sale, std::move(respond)));
+}
+
+Task<http::Response> BuyersPages::joined(Sent sent) {
+  const auto& sale = sent.offer->name();
+  const auto room = queue_.room_of(sale);
+  if (!room) co_return see_other(page_of(sale));  // it was removed: nobody waits
+  auto entering = room->enter(sent.buyer.value);
+  const auto entry = co_await entering;
+  if (entry.ticket.empty()) co_return refused(http::problem(problems::queue_closed), sale);
+  auto response = see_other(page_of(sale));
+  set_cookie(response, sent.request,
+             {.name = ticket_cookie,
+              .value = entry.ticket,
+              .path = page_of(sale),
+              .max_age = ticket_lasts});
+  co_return response;
+}
+
+void BuyersPages::leave(http::Request&& request, http::Responder&& respond) {
+  auto sent = sent_of(std::move(request));
+  if (!sent) return respond.send(std::move(sent.error()));
+  const auto sale = sent->offer->name();
+  spawn(send_page(left(std::move(*sent)), sale, std::move(respond)));
+}
+
+Task<http::Response> BuyersPages::left(Sent sent) {
+  const auto& sale = sent.offer->name();
+  const auto ticket = cookie_of(sent.request, ticket_cookie);
+  if (const auto room = queue_.room_of(sale); room && !ticket.empty()) {
+    auto leaving = room->leave(ticket, sent.buyer.value);
+    co_await leaving;
+  }
+  auto response = see_other(page_of(sale));
+  set_cookie(response, sent.request,
+             {.name = ticket_cookie, .value = {}, .path = page_of(sale), .max_age = 0s});
+  co_return response;
+}
+
+void BuyersPages::buy(http::Request&& request, http::Responder&& respond) {
+  auto sent = sent_of(std::move(request));
+  if (!sent) return respond.send(std::move(sent.error()));
+  const auto sale = sent->offer->name();
+  const auto wish = sent->form.value("wish");
+  if (wish.empty() || wish.size() > longest_wish)
+    return respond.send(refused(http::problem(problems::no_idempotency_key), sale));
+  const auto word = sent->form.value("units");
+  const auto units =
+      word.empty() ? std::optional<std::int64_t>{1} : parse_integer<std::int64_t>(word);
+  if (!units || *units < 1)
+    return respond.send(
+        refused(http::problem(problems::bad_body, "how many is a whole number, at least 1"), sale));
+  Purchase purchase{.offer = sent->offer,
+                    .buyer = sent->buyer,
+                    .wish = RequestId{std::string{wish}},
+                    .units = *units,
+                    .ticket = cookie_of(sent->request, ticket_cookie)};
+  spawn(send_page(bought(std::move(*sent), std::move(purchase)), sale, std::move(respond)));
+}
+
+Task<http::Response> BuyersPages::bought(Sent sent, Purchase purchase) {
+  const auto& sale = sent.offer->name();
+  http::Response answer;
+  try {
+    auto serving = serve_at_counter(queue_, std::move(purchase));
+    answer = co_await serving;
+  } catch (const std::exception& failure) {
+    answer = problem_of(failure);
+  }
+  if (answer.status == 200 || answer.status == 201)
+    co_return see_other(fmt::format("{}/orders/{}", page_of(sale), order_of(answer)));
+  const bool may_repeat = answer.status == 503;
+  co_return refused(answer, sale, may_repeat ? form_again(sale, sent.form) : Html{});
+}
+
+void BuyersPages::show_order(http::Request&& request, http::Responder&& respond) {
+  const auto sale = request.parameter("sale");
+  auto offer = offer_of(shop_, request);
+  if (!offer) return respond.send(refused(offer.error(), {}));
+  const auto visitor = visitors_.who_looks(request, sale);
+  if (!visitor.buyer || visitor.is_new)
+    return respond.send(refused(http::problem(problems::no_order), sale));
+  in_background(threads_, visitor.buyer->value, std::move(respond),
+                [this, offer = *offer, buyer = *visitor.buyer,
+                 word = request.parameter("order")](OrderStore& orders) {
+                  const auto found = find_order(offer->sale(), orders, own(buyer), word);
+                  if (!found) return refused(http::problem(problems::no_order), offer->name());
+                  return order_page(offer->sale().definition(), *found,
+                                    visitors_.form_token(buyer, offer->name()));
+                });
+}
+
+void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {
+  const auto word = request.parameter("order");
+  auto sent = sent_of(std::move(request));
+  if (!sent) return respond.send(std::move(sent.error()));
+  in_background(
+      threads_, sent->buyer.value, std::move(respond),
+      [offer = sent->offer, buyer = sent->buyer, word](OrderStore& orders) {
+        const auto found = find_order(offer->sale(), orders, own(buyer), word);
+        if (!found) return refused(http::problem(problems::no_order), offer->name());
+        const auto ended =
+            offer->sale().cancel(orders, buyer, found->order.request, "cancelled by the buyer");
+        if (!ended.order) return refused(http::problem(problems::no_order), offer->name());
+        if (stands(ended.order->state))
+          return refused(http::problem(problems::order_paid), offer->name());
+        return see_other(fmt::format("{}/orders/{}", page_of(offer->name()), ended.order->id));
+      });
+}
+
+void BuyersPages::add_routes(http::Routes& routes) {
+  using Serve = void (BuyersPages::*)(http::Request&&, http::Responder &&);
+  struct Row {
+    const char* method;
+    const char* path;
+    const char* operation;
+    const char* summary;
+    Serve serve;
+  };
+  static constexpr Row rows[] = {
+      {"GET", "/sales/{sale}", "page_sale", "A sale, for people", &BuyersPages::show_sale},
+      {"POST", "/sales/{sale}/queue", "page_join", "A form: joins the waiting room",
+       &BuyersPages::join},
+      {"POST", "/sales/{sale}/queue/leave", "page_leave", "A form: leaves the waiting room",
+       &BuyersPages::leave},
+      {"POST", "/sales/{sale}/orders", "page_buy", "A form: buys", &BuyersPages::buy},
+      {"GET", "/sales/{sale}/orders/{order}", "page_order", "A buyer's order, for people",
+       &BuyersPages::show_order},
+      {"POST", "/sales/{sale}/orders/{order}/cancel", "page_cancel", "A form: cancels an order",
+       &BuyersPages::cancel}};
+  for (const auto& row : rows) {
+    const bool is_form = std::string_view{row.method} == "POST";
+    std::vector<http::Answer> answers{
+        {is_form ? 303 : 200, is_form ? "To the page that shows it" : "The page",
+         is_form ? "" : R"({"type":"string"})", std::string{html_media}}};
+    routes.add(
+        {.method = row.method,
+         .path = row.path,
+         .operation = row.operation,
+         .summary = row.summary,
+         .answers = std::move(answers),
+         .problems = {&problems::no_sale, &problems::recovering},
+         .handler = [this, serve = row.serve](http::Request&& request, http::Responder&& respond) {
+           (this->*serve)(std::move(request), std::move(respond));
+         }});
+  }
+  const auto add_file = [&](const char* path, const char* operation, const char* media,
+                            http::Response (*file)()) {
+    routes.add(
+        {.method = "GET",
+         .path = path,
+         .operation = operation,
+         .summary = "A file of the pages",
+         .answers = {{200, "The file", R"({"type":"string"})", media}},
+         .handler = [file](http::Request&&, http::Responder&& respond) { respond.send(file()); }});
+  };
+  add_file("/sales/assets/buyers.css", "page_style", "text/css", &style_sheet);
+  add_file("/sales/assets/buyers.js", "page_script", "text/javascript", &script_file);
+}
+
+}  // namespace sluice::server

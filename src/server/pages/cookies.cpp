@@ -1,0 +1,42 @@
+#include "server/pages/cookies.hpp"
+
+#include <fmt/format.h>
+
+#include "http/text.hpp"
+
+namespace sluice::server {
+namespace {
+
+bool came_by_tls(const http::Request& request) {
+  return request.is_tls() || request.field("X-Forwarded-Proto") == "https";
+}
+
+}  // namespace
+
+std::string cookie_of(const http::Request& request, std::string_view name) {
+  std::optional<std::string> value;
+  for (const auto& field : request.fields()) {
+    if (!http::same_word(field.name, "Cookie")) continue;
+    std::string_view rest = field.value;
+    while (!rest.empty()) {
+      const auto pair = http::trimmed(rest.substr(0, rest.find(';')));
+      rest.remove_prefix(std::min(rest.size(), rest.find(';')));
+      if (!rest.empty()) rest.remove_prefix(1);
+      const auto equals = pair.find('=');
+      if (equals == pair.npos || pair.substr(0, equals) != name) continue;
+      if (value) return {};  // which of them another site has put there is not known
+      value = pair.substr(equals + 1);
+    }
+  }
+  return value.value_or(std::string{});
+}
+
+void set_cookie(http::Response& response, const http::Request& request, const Cookie& cookie) {
+  auto text =
+      fmt::format("{}={}; Path={}; HttpOnly; SameSite=Lax", cookie.name, cookie.value, cookie.path);
+  if (cookie.max_age) text += fmt::format("; Max-Age={}", cookie.max_age->count());
+  if (came_by_tls(request)) text += "; Secure";
+  response.add("Set-Cookie", text);
+}
+
+}  // namespace sluice::server

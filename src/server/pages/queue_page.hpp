@@ -1,0 +1,17 @@
+/// The waiting room as a part of the page of its sale.
+#pragma once
+
+#include <string>
+
+#include "server/pages/frame.hpp"
+#include "sluice/waiting_room.hpp"
+
+namespace sluice::server {
+
+/// How a visitor stands who is not inside; the page comes back when his place says so.
+void put_place(PageText& text, const RoomPlace& place);
+/// The form by which he comes in, or gives his place up.
+void put_join_form(PageText& text, const std::string& page, const std::string& form_token);
+void put_leave_form(PageText& text, const std::string& page, const std::string& form_token);
+
+}  // namespace sluice::server

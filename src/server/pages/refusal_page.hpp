@@ -1,0 +1,19 @@
+/// A refusal of the API as a page, in the same words.
+#pragma once
+
+#include <string>
+
+#include "http/response.hpp"
+#include "server/pages/html.hpp"
+
+namespace sluice::server {
+
+struct RefusalView {
+  std::string sale;  ///< where he may go back to; empty: there is none
+  Html again = {};   ///< a form that repeats what failed
+};
+
+/// `refusal`: a problem. Its status and Retry-After stay.
+http::Response refusal_page(const http::Response& refusal, const RefusalView& view);
+
+}  // namespace sluice::server

@@ -1,0 +1,341 @@
+// The pages for buyers, by a browser without scripts.
+#include <gmock/gmock.h>
+
+#include "server/browser.hpp"
+#include "server/pages/frame.hpp"
+#include "server/shop_fixture.hpp"
+
+namespace sluice::server {
+namespace {
+
+using test::Browser;
+using testing::HasSubstr;
+using testing::Not;
+
+class Pages : public ShopTest {
+ protected:
+  Browser browser() const { return Browser{service_->port()}; }
+
+  void begin_with_room(WaitingRoomDefinition room, std::int64_t stock = 5) {
+    auto how = options();
+    room.name = "tea";
+    how.rooms = {room};
+    begin({tea(stock)}, std::move(how));
+  }
+  std::int64_t sold() const {
+    return *ask("GET", "/v1/sales/tea").json().find("sold")->as_integer();
+  }
+  /// Until a worker has brought the order into the database.
+  static Answer recorded(Browser& browser, const std::string& order) {
+    Answer page;
+    EXPECT_TRUE(test::comes_true([&] {
+      page = browser.get(order);
+      return page.body.find("writing it down") == std::string::npos;
+    }));
+    return page;
+  }
+};
+
+TEST_F(Pages, TheWholeWayWithoutScripts) {
+  begin_with_room({.rate = 1000, .inside = 1});
+  auto ann = browser();
+  auto bob = browser();
+  auto page = ann.get("/sales/tea");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_THAT(page.body, HasSubstr("5 of 5 left"));
+  page = ann.submit(page, "/queue");
+  EXPECT_EQ(ann.path(), "/sales/tea")
+      << "a form is answered by a page, so that a reload sends nothing";
+  EXPECT_THAT(page.body, HasSubstr("It is your turn"));
+  auto waiting = bob.submit(bob.get("/sales/tea"), "/queue");
+  EXPECT_THAT(waiting.body, HasSubstr("ahead of you"));
+  EXPECT_THAT(waiting.body, HasSubstr("http-equiv=\"refresh\""));
+  EXPECT_THAT(waiting.body, Not(HasSubstr("Buy</button>")));
+  const auto bought = ann.submit(page, "/orders");
+  EXPECT_EQ(bought.status, 200) << bought.body;
+  EXPECT_THAT(ann.path(), HasSubstr("/sales/tea/orders/"));
+  EXPECT_THAT(bought.body, HasSubstr("Order TEA"));
+  const auto order = ann.path();
+  EXPECT_THAT(recorded(ann, order).body, HasSubstr("It is yours."));
+  EXPECT_THAT(ann.get("/sales/tea").body, HasSubstr(order)) << "he finds it again";
+  EXPECT_EQ(bob.get(order).status, 404) << "it is nobody else's";
+  EXPECT_TRUE(test::comes_true([&] {
+    waiting = bob.get("/sales/tea");
+    return waiting.body.find("Buy</button>") != std::string::npos;
+  }));
+  EXPECT_EQ(bob.submit(waiting, "/orders").status, 200);
+  EXPECT_EQ(sold(), 2);
+}
+
+TEST_F(Pages, AFormThatIsSentTwiceBuysOnce) {
+  begin({tea(5, 0)});
+  auto ann = browser();
+  const auto page = ann.get("/sales/tea");
+  ann.submit(page, "/orders", "units=2");
+  const auto order = ann.path();
+  ann.submit(page, "/orders", "units=2");
+  EXPECT_EQ(ann.path(), order);
+  EXPECT_EQ(sold(), 2);
+  EXPECT_EQ(ann.submit(page, "/orders", "units=1").status, 422) << "the same wish, otherwise";
+  ann.submit(ann.get("/sales/tea"), "/orders", "units=1");
+  EXPECT_EQ(sold(), 3) << "a page that is loaded anew is a new wish";
+}
+
+TEST_F(Pages, V36_AReloadKeepsThePlaceAndTwoWindowsAreOne) {
+  begin_with_room({.rate = 1000, .inside = 1});
+  auto ann = browser();
+  ann.submit(ann.get("/sales/tea"), "/queue");
+  auto bob = browser();
+  const auto first = bob.get("/sales/tea");
+  const auto place = bob.submit(first, "/queue");
+  auto carl = browser();
+  carl.submit(carl.get("/sales/tea"), "/queue");
+  EXPECT_THAT(place.body, HasSubstr("Your place is number 2."));
+  EXPECT_THAT(bob.get("/sales/tea").body, HasSubstr("Your place is number 2.")) << "a reload";
+  EXPECT_THAT(bob.submit(first, "/queue").body, HasSubstr("Your place is number 2.")) << "a window";
+  EXPECT_THAT(carl.get("/sales/tea").body, HasSubstr("Your place is number 3."));
+  const auto left = bob.submit(bob.get("/sales/tea"), "/queue/leave");
+  EXPECT_THAT(left.body, HasSubstr("Join the waiting room"));
+  EXPECT_EQ(bob.cookie("sluice_ticket"), "");
+}
+
+TEST_F(Pages, AFormOfAnotherSiteOrAnotherBuyerIsRefused) {
+  begin({tea(5)});
+  auto ann = browser();
+  auto eve = browser();
+  const auto mine = Browser::form(ann.get("/sales/tea"), "/orders");
+  const auto hers = Browser::form(eve.get("/sales/tea"), "/orders");
+  EXPECT_EQ(ann.send("POST", "/sales/tea/orders", hers.body).status, 403);
+  EXPECT_EQ(ann.send("POST", "/sales/tea/orders", "wish=1").status, 403) << "without a token";
+  for (const auto* field : {"Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-site\r\n",
+                            "Origin: http://evil\r\n", "Origin: null\r\n"})
+    EXPECT_EQ(ann.send("POST", "/sales/tea/orders", mine.body, field).status, 403) << field;
+  EXPECT_EQ(browser().send("POST", "/sales/tea/orders", mine.body).status, 401) << "no cookie";
+  EXPECT_EQ(sold(), 0);
+  EXPECT_EQ(ann.send("POST", "/sales/tea/orders", mine.body, "Origin: http://shop\r\n").status,
+            303);
+  EXPECT_EQ(sold(), 1);
+}
+
+TEST_F(Pages, WhatIsNoFormIsRefused) {
+  begin({tea(5)});
+  auto ann = browser();
+  const auto mine = Browser::form(ann.get("/sales/tea"), "/orders");
+  for (const auto& more :
+       {std::string{"&units=0"}, std::string{"&units=-1"}, std::string{"&units=x"},
+        std::string{"&units=99999999999999999999"}, std::string{"&wish=2"}, std::string{"&a=%ff"},
+        std::string{"&a=%zz"},
+        std::string{"&a=1&b=1&c=1&d=1&e=1&f=1&g=1&h=1&i=1&j=1&k=1&l=1&m=1&n=1&o"}}) {
+    const auto answer = ann.send("POST", "/sales/tea/orders", mine.body + more);
+    EXPECT_EQ(answer.status, 400) << more;
+    EXPECT_TRUE(answer.has("text/html")) << more;
+  }
+  EXPECT_EQ(ask("POST", "/sales/tea/orders", {{"Content-Type", "application/json"}}, "{}").status,
+            400);
+  EXPECT_EQ(sold(), 0);
+}
+
+TEST_F(Pages, ANameWithMarkupIsText) {
+  const std::string name = R"(<script>alert('1')</script>"&)";
+  auto sale = tea(5);
+  sale.name = name;
+  begin({sale});
+  auto ann = browser();
+  const auto path = "/sales/" + http::escape(name);
+  auto page = ann.get(path);
+  ASSERT_EQ(page.status, 200);
+  EXPECT_THAT(page.body, Not(HasSubstr("<script>")));
+  EXPECT_THAT(page.body, HasSubstr("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot;&amp;"));
+  EXPECT_EQ(ann.submit(page, "/orders").status, 200);
+  EXPECT_THAT(ann.path(), HasSubstr(path + "/orders/"));
+  const auto none = ann.get("/sales/" + http::escape("<b>none</b>"));
+  EXPECT_EQ(none.status, 404);
+  EXPECT_THAT(none.body, Not(HasSubstr("<b>")));
+}
+
+TEST_F(Pages, EachPageForbidsWhatItDoesNotNeed) {
+  begin({tea(5)});
+  auto ann = browser();
+  for (const auto* path : {"/sales/tea", "/sales/none", "/sales/tea/orders/1"}) {
+    const auto page = ann.send("GET", path);
+    EXPECT_TRUE(page.has("Content-Security-Policy: default-src 'none'")) << path;
+    EXPECT_TRUE(page.has("frame-ancestors 'none'")) << path;
+    EXPECT_TRUE(page.has("Cache-Control: no-store")) << path;
+    EXPECT_THAT(page.body, HasSubstr("<html lang=\"en\">"));
+    EXPECT_THAT(page.body, Not(HasSubstr("style="))) << path;
+    EXPECT_THAT(page.body, Not(HasSubstr("onclick"))) << path;
+  }
+  for (const auto* path : {"/sales/assets/buyers.css", "/sales/assets/buyers.js"}) {
+    EXPECT_EQ(ann.send("GET", path).status, 200);
+    EXPECT_TRUE(ann.send("GET", path).has("immutable"));
+  }
+}
+
+TEST_F(Pages, RefusalsHaveTheWordsOfTheProblems) {
+  begin({tea(1)});
+  auto ann = browser();
+  auto bob = browser();
+  const auto hers = ann.get("/sales/tea");
+  const auto his = bob.get("/sales/tea");
+  ann.submit(hers, "/orders");
+  const auto order = ann.path();
+  const auto refused = bob.submit(his, "/orders");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("Nothing is left"));
+  EXPECT_THAT(bob.get("/sales/tea").body, HasSubstr("Nothing is left"));
+  EXPECT_THAT(ann.get("/sales/tea").body, HasSubstr(order)) << "who has bought finds his order";
+}
+
+TEST_F(Pages, WhoHasBoughtIsShownHisOrder) {
+  begin({tea(5)});
+  auto ann = browser();
+  auto other_window = ann.get("/sales/tea");
+  ann.submit(ann.get("/sales/tea"), "/orders");
+  const auto order = ann.path();
+  const auto refused = ann.submit(other_window, "/orders");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("You have as many orders as you may have"));
+  EXPECT_THAT(refused.body, HasSubstr(order));
+  EXPECT_EQ(sold(), 1);
+}
+
+TEST_F(Pages, ASaleThatHasNotBegunSaysWhenAndOneThatIsOverSaysSo) {
+  auto later = tea(5);
+  later.opens_at = system_clock().wall() + 2h;
+  auto over = tea(5);
+  over.name = "over";
+  over.number_type = "OVER";
+  begin({later, over});
+  service_->shop().find("over")->sale().close().get();
+  auto ann = browser();
+  const auto early = ann.get("/sales/tea");
+  EXPECT_THAT(early.body, HasSubstr("The sale has not begun"));
+  EXPECT_THAT(early.body, HasSubstr("data-opens-in-ms=\"7"));
+  EXPECT_THAT(early.body, HasSubstr("http-equiv=\"refresh\""));
+  EXPECT_THAT(early.body, Not(HasSubstr("<form")));
+  EXPECT_THAT(ann.get("/sales/over").body, HasSubstr("The sale is over"));
+}
+
+TEST_F(Pages, ARoomThatIsClosedTakesNobody) {
+  begin_with_room({.rate = 1000, .inside = 1});
+  WaitingRoom::load(*store_, TokenKeys{{{.id = "k", .secret = std::string(32, 'k')}}}, "tea")
+      .get()
+      ->close()
+      .get();
+  auto ann = browser();
+  const auto refused = ann.submit(ann.get("/sales/tea"), "/queue");
+  EXPECT_EQ(refused.status, 410);
+  EXPECT_THAT(refused.body, HasSubstr("The waiting room is closed"));
+}
+
+TEST_F(Pages, ASaleThatIsRecoveredSaysSo) {
+  begin({tea(5)});
+  auto ann = browser();
+  const auto page = ann.get("/sales/tea");
+  store_->run({"FLUSHALL"}).get();
+  const auto during = ann.get("/sales/tea");
+  EXPECT_THAT(during.body, testing::AnyOf(HasSubstr("gets back what its store has lost"),
+                                          HasSubstr("left</p>")));
+  EXPECT_TRUE(test::comes_true(
+      [&] { return ann.get("/sales/tea").body.find("5 of 5 left") != std::string::npos; }));
+}
+
+TEST_F(Pages, AnUnpaidOrderIsCancelledByItsBuyerAlone) {
+  begin({paid_tea(5)});
+  auto ann = browser();
+  auto eve = browser();
+  ann.submit(ann.get("/sales/tea"), "/orders");
+  const auto order = ann.path();
+  const auto page = recorded(ann, order);
+  EXPECT_THAT(page.body, HasSubstr("5.00 CNY"));
+  EXPECT_THAT(page.body, HasSubstr("Pay by"));
+  const auto form = Browser::form(eve.get("/sales/tea"), "/orders");
+  EXPECT_EQ(eve.send("POST", order + "/cancel", form.body).status, 404);
+  const auto cancelled = ann.submit(page, "/cancel");
+  EXPECT_EQ(ann.path(), order);
+  EXPECT_THAT(cancelled.body, HasSubstr("This order is cancelled."));
+  EXPECT_EQ(sold(), 0);
+  EXPECT_THAT(cancelled.body, Not(HasSubstr("/cancel\"")));
+}
+
+class PagesWithKeys : public Pages {
+ protected:
+  void SetUp() override {
+    auto how = options();
+    how.keys = keys_;
+    begin({tea(5), {.name = "milk", .stock = 5, .number_type = "MILK"}}, std::move(how));
+  }
+  std::string token(std::string_view sale = "tea", std::chrono::seconds lasts = 1h) const {
+    return buyer_token(keys_, "ann", sale, system_clock().wall() + lasts);
+  }
+
+  const TokenKeys keys_{{{.id = "k", .secret = std::string(32, 'k')}}};
+};
+
+TEST_F(PagesWithKeys, TheShopsLoginBringsATokenWhichLeavesTheUrl) {
+  auto ann = browser();
+  const auto greeted = ann.send("GET", "/sales/tea?token=" + token());
+  EXPECT_EQ(greeted.status, 303);
+  EXPECT_TRUE(greeted.has("Location: /sales/tea\r\n"));
+  EXPECT_TRUE(greeted.has("Referrer-Policy: no-referrer"));
+  EXPECT_TRUE(greeted.has("Path=/sales/tea; HttpOnly; SameSite=Lax"));
+  EXPECT_FALSE(greeted.has("Secure"));
+  EXPECT_EQ(ann.submit(ann.get("/sales/tea"), "/orders").status, 200);
+  const auto latest = service_->shop().find("tea")->sale().latest(BuyerId{"ann"}).get();
+  ASSERT_TRUE(latest);
+  EXPECT_THAT(ann.path(), HasSubstr(fmt::to_string(latest->id))) << "he has bought in his own name";
+}
+
+TEST_F(PagesWithKeys, WhoWasNotBroughtCanLookAndNotBuy) {
+  auto eve = browser();
+  const auto page = eve.get("/sales/tea");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_THAT(page.body, HasSubstr("5 of 5 left"));
+  EXPECT_THAT(page.body, HasSubstr("come here from the shop"));
+  EXPECT_THAT(page.body, Not(HasSubstr("<form")));
+  EXPECT_EQ(eve.cookie("sluice_buyer"), "");
+  for (const auto& bad : {std::string{"x"}, token("milk"), token("tea", -1h), token() + "x"}) {
+    const auto refused = eve.send("GET", "/sales/tea?token=" + bad);
+    EXPECT_EQ(refused.status, 401) << bad;
+    EXPECT_FALSE(refused.has("Set-Cookie"));
+  }
+}
+
+TEST_F(PagesWithKeys, ACookieOfAnotherSaleOrAnOldOneIsNobodys) {
+  for (const auto& value : {token("milk"), token("tea", -1h), std::string{"x"}}) {
+    auto ann = browser();
+    ann.set_cookie("sluice_buyer", value);
+    EXPECT_THAT(ann.get("/sales/tea").body, Not(HasSubstr("<form")));
+  }
+  auto ann = browser();
+  ann.set_cookie("sluice_buyer", token("*"));
+  EXPECT_THAT(ann.get("/sales/tea").body, HasSubstr("<form"));
+}
+
+TEST_F(PagesWithKeys, BehindAProxyThatSpeaksTlsCookiesAreSecure) {
+  auto ann = browser();
+  EXPECT_TRUE(ann.send("GET", "/sales/tea?token=" + token(), {}, "X-Forwarded-Proto: https\r\n")
+                  .has("SameSite=Lax; Secure"));
+}
+
+TEST(Html, WhatComesFromOutsideIsEscaped) {
+  Html html;
+  html << "<p title=\""_html << std::string_view{"\"'><&\0", 6} << "\">"_html << 7;
+  EXPECT_EQ(html.text(), "<p title=\"&quot;&#39;&gt;&lt;&amp;\xEF\xBF\xBD\">7");
+  static_assert(!std::is_constructible_v<Markup, std::string>);
+  static_assert(!std::is_constructible_v<Markup, const char*>);
+}
+
+TEST(PageWords, MoneyAndTimesAreWrittenAsPeopleDo) {
+  EXPECT_EQ(money_text(149900, "CNY"), "1499.00 CNY");
+  EXPECT_EQ(money_text(5, "EUR"), "0.05 EUR");
+  EXPECT_EQ(money_text(500, "JPY"), "500 JPY");
+  EXPECT_EQ(money_text(1500, "KWD"), "1.500 KWD");
+  EXPECT_EQ(about(2s), "a few seconds");
+  EXPECT_EQ(about(42s), "about 45 seconds");
+  EXPECT_EQ(about(10min), "about 10 minutes");
+  EXPECT_EQ(about(3h), "about 3 hours");
+}
+
+}  // namespace
+}  // namespace sluice::server
