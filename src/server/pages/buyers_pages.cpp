@@ -215,14 +215,16 @@ void BuyersPages::show_order(http::Request&& request, http::Responder&& respond)
   const auto visitor = visitors_.who_looks(request, sale);
   if (!visitor.buyer || visitor.is_new)
     return respond.send(refused(http::problem(problems::no_order), sale));
-  in_background(threads_, visitor.buyer->value, std::move(respond),
-                [this, offer = *offer, buyer = *visitor.buyer,
-                 word = request.parameter("order")](OrderStore& orders) {
-                  const auto found = find_order(offer->sale(), orders, own(buyer), word);
-                  if (!found) return refused(http::problem(problems::no_order), offer->name());
-                  return order_page(offer->sale().definition(), *found,
-                                    visitors_.form_token(buyer, offer->name()));
-                });
+  in_background(
+      threads_, visitor.buyer->value, std::move(respond),
+      [this, offer = *offer, buyer = *visitor.buyer,
+       word = request.parameter("order")](OrderStore& orders) {
+        const auto found = find_order(offer->sale(), orders, own(buyer), word);
+        if (!found) return refused(not_found(offer->sale(), orders, own(buyer)), offer->name());
+        return order_page(offer->sale().definition(), *found,
+                          visitors_.form_token(buyer, offer->name()));
+      },
+      (*offer)->name());
 }
 
 void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {
@@ -233,14 +235,15 @@ void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {
       threads_, sent->buyer.value, std::move(respond),
       [offer = sent->offer, buyer = sent->buyer, word](OrderStore& orders) {
         const auto found = find_order(offer->sale(), orders, own(buyer), word);
-        if (!found) return refused(http::problem(problems::no_order), offer->name());
+        if (!found) return refused(not_found(offer->sale(), orders, own(buyer)), offer->name());
         const auto ended =
             offer->sale().cancel(orders, buyer, found->order.request, "cancelled by the buyer");
         if (!ended.order) return refused(http::problem(problems::no_order), offer->name());
         if (stands(ended.order->state))
           return refused(http::problem(problems::order_paid), offer->name());
         return see_other(fmt::format("{}/orders/{}", page_of(offer->name()), ended.order->id));
-      });
+      },
+      sent->offer->name());
 }
 
 void BuyersPages::add_routes(http::Routes& routes) {
