@@ -135,6 +135,8 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
                     args.listen)};
   options.http.loops = args.loops;
   options.http.trusted = args.trusted;
+  options.http.proxy_protocol = args.proxy_protocol;
+  options.rates = rates_of(args);
   if (args.tls.certificate.empty() != args.tls.key.empty())
     throw Error{Errc::bad_argument, "--certificate and --key go together: give both, or neither"};
   if (certificates.are_used()) options.http.tls = certificates.read();
@@ -277,7 +279,20 @@ std::vector<Option> serve_options(ServeArgs& args) {
        into(args.tls.certificate)},
       {"--key", "FILE", "and its key", into(args.tls.key)},
       {"--trusted", "NETWORK",
-       "A proxy in front, whose X-Forwarded-For is believed; may be repeated", into(args.trusted)},
+       "A proxy in front, whose X-Forwarded-For is believed; unix: by a unix socket; may be "
+       "repeated",
+       into(args.trusted)},
+      {"--proxy-protocol", "NETWORK",
+       "A balancer in front that begins each connection with the PROXY protocol, version 2; unix: "
+       "by "
+       "a unix socket; may be repeated",
+       into(args.proxy_protocol)},
+      {"--buyer-rate", "N/SECONDS",
+       "A buyer may ask so often in so many seconds, of each process; 0: as often as he likes",
+       into(args.buyer_rate)},
+      {"--client-rate", "N/SECONDS",
+       "The same of an IPv4 address or an IPv6 /64; without it 5000/10 where there are --keys",
+       into(args.client_rate)},
       {"--loops", "N", "Threads that serve; 0: one a core", into(args.loops, 0, 256)},
       {"--notice", "TIME", "After a signal: serve on for so long while /readyz says 503",
        into(args.notice)},
