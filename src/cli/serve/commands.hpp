@@ -53,7 +53,8 @@ Command key_command(const bool& json);
 
 /// A payment provider without money.
 Command simulate_command();
-/// How often they may ask.
+/// Those of serve_options() that say who a client is, and how often it may ask.
+std::vector<Option> client_options(ServeArgs& args);
 server::RateLimitOptions rates_of(const ServeArgs& args);
 
 /// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.

@@ -1,6 +1,11 @@
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/integer.hpp"
 #include "cli/serve/commands.hpp"
@@ -29,6 +34,24 @@ server::Rate rate_of(std::string_view option, const std::string& word) {
 }
 
 }  // namespace
+
+std::vector<Option> client_options(ServeArgs& args) {
+  return {
+      {"--trusted", "NETWORK",
+       "A proxy in front, whose X-Forwarded-For is believed; unix: by a unix socket; may be "
+       "repeated",
+       into(args.trusted)},
+      {"--proxy-protocol", "NETWORK",
+       "A balancer in front that begins each connection with the PROXY protocol, version 2; unix: "
+       "by a unix socket; may be repeated",
+       into(args.proxy_protocol)},
+      {"--buyer-rate", "N/SECONDS",
+       "A buyer may ask so often in so many seconds, of each process; 0: as often as he likes",
+       into(args.buyer_rate)},
+      {"--client-rate", "N/SECONDS",
+       "The same of an IPv4 address or an IPv6 /64; without it 5000/10 where there are --keys",
+       into(args.client_rate)}};
+}
 
 /// Where buyers are believed, one address asks for all of them: the shop's.
 server::RateLimitOptions rates_of(const ServeArgs& args) {

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 
 #include "base/integer.hpp"
@@ -233,7 +235,7 @@ net::Endpoint endpoint_of(const std::string& word) {
 }
 
 std::vector<Option> serve_options(ServeArgs& args) {
-  return {
+  std::vector<Option> options{
       {"--store", "URL",
        "As of 'sluice --store'; without it $SLUICE_STORE, else an embedded engine",
        into(args.store)},
@@ -278,21 +280,6 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--certificate", "FILE", "Serve TLS with this certificate (PEM)",
        into(args.tls.certificate)},
       {"--key", "FILE", "and its key", into(args.tls.key)},
-      {"--trusted", "NETWORK",
-       "A proxy in front, whose X-Forwarded-For is believed; unix: by a unix socket; may be "
-       "repeated",
-       into(args.trusted)},
-      {"--proxy-protocol", "NETWORK",
-       "A balancer in front that begins each connection with the PROXY protocol, version 2; unix: "
-       "by "
-       "a unix socket; may be repeated",
-       into(args.proxy_protocol)},
-      {"--buyer-rate", "N/SECONDS",
-       "A buyer may ask so often in so many seconds, of each process; 0: as often as he likes",
-       into(args.buyer_rate)},
-      {"--client-rate", "N/SECONDS",
-       "The same of an IPv4 address or an IPv6 /64; without it 5000/10 where there are --keys",
-       into(args.client_rate)},
       {"--loops", "N", "Threads that serve; 0: one a core", into(args.loops, 0, 256)},
       {"--notice", "TIME", "After a signal: serve on for so long while /readyz says 503",
        into(args.notice)},
@@ -303,6 +290,8 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "more than a transaction may take; 0: 3 s in an embedded engine, else 30 s",
        into(args.claim_after)},
       {"--json", "", "The greeting as one JSON object, for programs", into(args.json)}};
+  std::ranges::move(client_options(args), std::back_inserter(options));
+  return options;
 }
 
 namespace {
