@@ -32,6 +32,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -245,6 +246,12 @@ class Sale {
   /// Throws Error: bad_argument (at once: empty or long id, units out of range), corrupt (what the
   /// store has of this buyer, or of the sale, was damaged), and what the store throws.
   Task<Admission> buy(BuyerId buyer, RequestId request, std::int64_t units = 1);
+
+  /// Purchases begun while it lives, by whichever thread, are one admission at its end: for a
+  /// program that has many at hand at once, as a server at each turn of its loop. Null: they travel
+  /// together already. A thread that holds it must not wait for a purchase: `.get()` would for
+  /// ever.
+  std::shared_ptr<void> gather();
 
   /// What the store has of a request that was admitted, also where it ended since; the database may
   /// not have it yet. Empty: nobody was admitted for it, or the sale is archived. One round trip,

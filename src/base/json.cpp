@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.hpp"
@@ -9,9 +10,20 @@
 namespace sluice {
 namespace {
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
+/// It stands in a JSON text as it is.
+bool is_plain(char c) noexcept {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (;;) {
+    const auto plain =
+        static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const char c = text.front();
     const std::size_t length = utf8_length(text);
     switch (c) {
@@ -30,13 +42,13 @@ std::string quoted(std::string_view text) {
     }
     text.remove_prefix(length == 0 ? 1 : length);
   }
-  return out + '"';
+  out += '"';
 }
 
 }  // namespace
 
 Json::Json(double value) : text_(std::isfinite(value) ? fmt::format("{}", value) : "null") {}
-Json::Json(std::string_view value) : text_(quoted(value)) {}
+Json::Json(std::string_view value) : text_{} { append_quoted(text_, value); }
 
 Json Json::raw(std::string text) {
   Json json;
@@ -57,21 +69,26 @@ Json Json::array(std::initializer_list<Json> items) {
 }
 
 Json& Json::add(std::string_view key, const Json& value) {
-  append(quoted(key) + ':' + value.text_);
+  const char closing = open_end();
+  append_quoted(text_, key);
+  text_ += ':';
+  text_ += value.text_;
+  text_ += closing;
   return *this;
 }
 
 Json& Json::add(const Json& item) {
-  append(item.text_);
+  const char closing = open_end();
+  text_ += item.text_;
+  text_ += closing;
   return *this;
 }
 
-void Json::append(std::string_view piece) {
+char Json::open_end() {
   const char closing = text_.back();
   text_.pop_back();
   if (text_.size() > 1) text_ += ',';
-  text_ += piece;
-  text_ += closing;
+  return closing;
 }
 
 }  // namespace sluice

@@ -41,7 +41,7 @@ class Json {
   const std::string& text() const noexcept { return text_; }
 
  private:
-  void append(std::string_view piece);  // before the closing bracket
+  char open_end();  // takes the closing bracket away, so that a piece can go in front of it
 
   std::string text_;
 };

@@ -26,12 +26,15 @@ std::size_t utf8_length(std::string_view text) noexcept {
 }
 
 bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
+  for (;;) {
+    const auto ascii =
+        std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    text.remove_prefix(static_cast<std::size_t>(ascii - text.begin()));
+    if (text.empty()) return true;
     const auto length = utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
-  return true;
 }
 
 std::size_t edit_distance(std::string_view one, std::string_view other) {

@@ -91,7 +91,9 @@ std::size_t Connection::consume(std::string_view bytes) {
 }
 
 void Connection::serve(Request request) {
-  request.client_ = worker_.trusted().client_behind(client_, forwarded_for(request));
+  request.client_ = worker_.trusted().has(client_)
+                        ? worker_.trusted().client_behind(client_, forwarded_for(request))
+                        : client_;
   request.tls_ = tls_;
 
   const auto found = worker_.routes().find(request);

@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -46,6 +48,8 @@ class Mailbox {
     virtual void deliver(Letter letter) = 0;
     /// Any thread: collect() is due in the loop's.
     virtual void wake() = 0;
+    /// Called back once in this turn, before it writes.
+    virtual void at_end_of_turn(std::function<void()> call) = 0;
 
    protected:
     ~Owner() = default;
@@ -60,6 +64,9 @@ class Mailbox {
   // The loop's side.
   void enter() noexcept { thread_.store(std::this_thread::get_id(), std::memory_order_relaxed); }
   void collect();
+  void at_end_of_turn(std::function<void()> call) {
+    if (owner_) owner_->at_end_of_turn(std::move(call));
+  }
   /// Nothing is delivered from now on.
   void close() noexcept;
 

@@ -29,6 +29,10 @@ std::optional<Networks::Address> Networks::parse(std::string_view text) noexcept
 
 Networks::Networks(const std::vector<std::string>& networks) {
   for (const auto& text : networks) {
+    if (text == "unix") {
+      has_unix_ = true;
+      continue;
+    }
     const auto slash = text.find('/');
     const auto address = parse(std::string_view{text}.substr(0, slash));
     const int before = text.find(':') == std::string::npos ? bits_before_ipv4 : 0;
@@ -37,12 +41,15 @@ Networks::Networks(const std::vector<std::string>& networks) {
                           : parse_integer<int>(std::string_view{text}.substr(slash + 1));
     if (!address || !bits || *bits < 0 || *bits > bits_of_ipv6 - before)
       throw Error{Errc::bad_argument,
-                  fmt::format("'{}' is no network: write it like 10.0.0.0/8 or fd00::/8", text)};
+                  fmt::format("'{}' is no network: write it like 10.0.0.0/8 or fd00::/8, or "
+                              "unix for a unix socket",
+                              text)};
     networks_.push_back({*address, *bits + before});
   }
 }
 
 bool Networks::has(std::string_view text) const noexcept {
+  if (text.empty()) return has_unix_;
   if (networks_.empty()) return false;
   const auto address = parse(text);
   return address && std::ranges::any_of(networks_, [&](const Network& network) {
@@ -66,6 +73,15 @@ std::string Networks::client_behind(const std::string& peer, std::string_view fo
     forwarded_for = is_last ? std::string_view{} : forwarded_for.substr(0, comma);
   }
   return client;
+}
+
+std::string network_of(std::string_view text) {
+  constexpr std::array<std::uint8_t, 12> before_ipv4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  const auto address = Networks::parse(text);
+  if (!address) return {};
+  const bool is_ipv4 = std::equal(before_ipv4.begin(), before_ipv4.end(), address->begin());
+  const auto* const bytes = reinterpret_cast<const char*>(address->data());
+  return is_ipv4 ? std::string{bytes + before_ipv4.size(), 4} : std::string{bytes, 8};
 }
 
 }  // namespace sluice::http

@@ -84,6 +84,10 @@ EventStream Responder::stream() {
   return EventStream{std::move(state)};
 }
 
+void Responder::at_end_of_turn(std::function<void()> call) {
+  mailbox_->at_end_of_turn(std::move(call));
+}
+
 EventStream::~EventStream() {
   if (!state_) return;
   try {
@@ -94,6 +98,11 @@ EventStream::~EventStream() {
 
 bool EventStream::is_open() const noexcept {
   return state_ && state_->is_open.load(std::memory_order_acquire);
+}
+
+void EventStream::pause_before_return(std::chrono::milliseconds pause) {
+  state_->mailbox->post(
+      {state_->connection, 0, Mailbox::Bytes{"retry: " + std::to_string(pause.count()) + "\n\n"}});
 }
 
 bool EventStream::send(const StreamEvent& event) {

@@ -1,7 +1,9 @@
 /// How a handler answers: at once or later, from any thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -40,6 +42,11 @@ class Responder {
   /// Answers with an event stream; the connection serves nothing else from then on. Once.
   EventStream stream();
 
+  /// For a handler, in its loop's thread: `call` is called once, when all requests that are here
+  /// were handed out and before their answers are written. What they ask of a store can so travel
+  /// together. REQUIRES: not answered yet.
+  void at_end_of_turn(std::function<void()> call);
+
  private:
   std::shared_ptr<Mailbox> mailbox_;  // null: answered, or moved from
   std::uint64_t connection_;
@@ -70,6 +77,8 @@ class EventStream {
   /// False: the client has gone, was dropped, or the server stops. Never blocks. True does not mean
   /// that the client has it. Throws Error{bad_argument} for an id or type with a line end.
   bool send(const StreamEvent& event);
+  /// Asks the client to wait so long before it comes back, when it is cut off.
+  void pause_before_return(std::chrono::milliseconds pause);
   bool is_open() const noexcept;
 
  private:

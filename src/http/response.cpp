@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <concepts>
 #include <iterator>
 
 #include "http/status.hpp"
@@ -35,6 +38,30 @@ bool has_tag(std::string_view list, std::string_view tag, bool weakly) {
   return found;
 }
 
+template <std::integral Number>
+void append_number(std::string& out, Number number) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.append(digits.data(), end);
+}
+
+/// As Json writes it. REQUIRES: neither name nor title has what JSON escapes.
+std::string plain_body_of(const ProblemType& type) {
+  constexpr std::string_view begin = R"({"type":"urn:sluice:problem:)";
+  std::string body;
+  body.reserve(begin.size() + type.name.size() + type.title.size() + 32);
+  body += begin;
+  const auto name = body.size();
+  body += type.name;
+  std::replace(body.begin() + static_cast<std::ptrdiff_t>(name), body.end(), '_', '-');
+  body += R"(","title":")";
+  body += type.title;
+  body += R"(","status":)";
+  append_number(body, type.status);
+  body += '}';
+  return body;
+}
+
 bool has_body(int status) noexcept { return status >= 200 && status != 204 && status != 304; }
 
 }  // namespace
@@ -60,11 +87,17 @@ Response json(int status, const Json& body) {
 
 Response problem(const ProblemType& type, std::string_view detail,
                  std::initializer_list<Json::Member> members) {
+  Response response{.status = type.status, .media = problem_media, .body = {}, .fields = {}};
+  if (detail.empty() && members.size() == 0) {  // most refusals, in a sale that is sold out
+    response.body = plain_body_of(type);
+    return response;
+  }
   auto body =
       Json::object({{"type", type_of(type)}, {"title", type.title}, {"status", type.status}});
   if (!detail.empty()) body.add("detail", detail);
   for (const auto& [name, value] : members) body.add(name, value);
-  return {.status = type.status, .media = problem_media, .body = body.text(), .fields = {}};
+  response.body = body.text();
+  return response;
 }
 
 void add_retry_after(Response& response, std::chrono::nanoseconds delay) {
@@ -108,9 +141,9 @@ bool is_precondition_failed(const Request& request, std::string_view tag) {
 
 void append(std::string& out, const Response& response, const Framing& framing) {
   const auto& status = statuses[status_row(response.status)];
-  const auto end = std::back_inserter(out);
   out += "HTTP/1.1 ";
-  fmt::format_to(end, "{} ", status.code);
+  append_number(out, status.code);
+  out += ' ';
   out += status.reason;
   out += "\r\nDate: ";
   out += framing.date;
@@ -118,8 +151,10 @@ void append(std::string& out, const Response& response, const Framing& framing) 
     out += "\r\nContent-Type: ";
     out += response.media;
   }
-  if (has_body(status.code) && !framing.is_endless)
-    fmt::format_to(end, "\r\nContent-Length: {}", response.body.size());
+  if (has_body(status.code) && !framing.is_endless) {
+    out += "\r\nContent-Length: ";
+    append_number(out, response.body.size());
+  }
   for (const auto& [name, value] : response.fields) {
     out += "\r\n";
     out += name;

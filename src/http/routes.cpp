@@ -3,29 +3,60 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
+#include "base/text.hpp"
 #include "http/text.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::http {
 namespace {
 
-/// "/a/b" as "a", "b"; "/" as one that is empty.
-std::vector<std::string_view> segments_of(std::string_view path) {
-  std::vector<std::string_view> segments;
-  path.remove_prefix(1);
-  for (;;) {
-    const auto slash = path.find('/');
-    segments.push_back(path.substr(0, slash));
-    if (slash == std::string_view::npos) return segments;
-    path.remove_prefix(slash + 1);
-  }
-}
-
 /// Deeper paths are nobody's: they are not taken apart.
-constexpr std::ptrdiff_t most_segments = 32;
+constexpr std::size_t most_segments = 32;
+
+/// No memory is taken for it.
+class Segments {
+ public:
+  /// "/a/b" as "a", "b"; "/" as one that is empty.
+  static Segments of(std::string_view path) {
+    Segments segments;
+    path.remove_prefix(1);
+    for (;;) {
+      const auto slash = path.find('/');
+      segments.push_back(path.substr(0, slash));
+      if (slash == std::string_view::npos) return segments;
+      path.remove_prefix(slash + 1);
+    }
+  }
+
+  void push_back(std::string_view segment) { items_.at(size_++) = segment; }
+  void pop_back() { --size_; }
+  std::size_t size() const noexcept { return size_; }
+  std::string_view operator[](std::size_t at) const noexcept { return items_[at]; }
+  auto begin() noexcept { return items_.begin(); }
+  auto end() noexcept { return items_.begin() + static_cast<std::ptrdiff_t>(size_); }
+
+ private:
+  std::array<std::string_view, most_segments + 1> items_;
+  std::size_t size_ = 0;
+};
+
+/// The segments without their escapes; `plain` holds those that had some. False: an escape is
+/// wrong, or they are not UTF-8.
+bool unescape_all(Segments& segments, std::string_view path, std::vector<std::string>& plain) {
+  if (path.find('%') == std::string_view::npos)
+    return is_utf8(path) && path.find('\0') == std::string_view::npos;
+  plain.reserve(segments.size());  // they keep their places
+  for (auto& segment : segments) {
+    auto text = unescape(segment, false);
+    if (!text) return false;
+    segment = plain.emplace_back(std::move(*text));
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -42,8 +73,7 @@ struct Routes::Node {
   }
 
   /// Where the path ends; `values` are those of its parameters.
-  const Node* find(const std::vector<std::string>& path, std::size_t at,
-                   std::vector<std::string_view>& values) const {
+  const Node* find(const Segments& path, std::size_t at, Segments& values) const {
     if (at == path.size()) return routes.empty() ? nullptr : this;
     if (const Node* const next = literal(path[at]))
       if (const Node* const found = next->find(path, at + 1, values)) return found;
@@ -71,7 +101,9 @@ Routes& Routes::add(Route route) {
       }))
     refuse("its operation has no name of its own");
   Node* node = root_.get();
-  for (const auto segment : segments_of(route.path)) {
+  if (std::ranges::count(route.path, '/') > std::ptrdiff_t{most_segments}) refuse("it is too deep");
+  std::vector<std::string> parameters;
+  for (const auto segment : Segments::of(route.path)) {
     const bool is_parameter =
         segment.starts_with('{') && segment.ends_with('}') && segment.size() > 2;
     if (!is_parameter && segment.find_first_of("{}") != std::string_view::npos)
@@ -79,6 +111,7 @@ Routes& Routes::add(Route route) {
     if (is_parameter) {
       if (!node->parameter) node->parameter = std::make_unique<Node>();
       node = node->parameter.get();
+      parameters.emplace_back(segment.substr(1, segment.size() - 2));
     } else if (Node* const known = node->literal(segment)) {
       node = known;
     } else {
@@ -90,18 +123,17 @@ Routes& Routes::add(Route route) {
     refuse("it is there already");
   node->routes.push_back(routes_.size());
   routes_.push_back(std::move(route));
+  parameters_.push_back(std::move(parameters));
   return *this;
 }
 
 Routes::Found Routes::find(Request& request) const {
-  if (std::ranges::count(request.path(), '/') > most_segments) return {};
-  std::vector<std::string> path;
-  for (const auto segment : segments_of(request.path())) {
-    auto plain = unescape(segment, false);
-    if (!plain) return {.route = nullptr, .index = 0, .allow = {}, .is_malformed = true};
-    path.push_back(std::move(*plain));
-  }
-  std::vector<std::string_view> values;
+  if (std::ranges::count(request.path(), '/') > std::ptrdiff_t{most_segments}) return {};
+  auto path = Segments::of(request.path());
+  std::vector<std::string> plain;
+  if (!unescape_all(path, request.path(), plain))
+    return {.route = nullptr, .index = 0, .allow = {}, .is_malformed = true};
+  Segments values;
   const Node* const node = root_->find(path, 0, values);
   if (!node) return {};
   Found found;
@@ -112,15 +144,24 @@ Routes::Found Routes::find(Request& request) const {
       found.route = &route;
       found.index = index;
     }
-    if (!found.allow.empty()) found.allow += ", ";
-    found.allow += route.method == "GET" ? "GET, HEAD" : route.method;
   }
-  if (!found.route || values.empty()) return found;
-  std::size_t at = 0;
-  for (const auto segment : segments_of(found.route->path))
-    if (segment.starts_with('{'))
-      request.parameters_.emplace_back(segment.substr(1, segment.size() - 2), values[at++]);
+  if (!found.route) {
+    found.allow = methods_of(*node);
+    return found;
+  }
+  const auto& names = parameters_[found.index];
+  for (std::size_t i = 0; i < names.size(); ++i)
+    request.parameters_.emplace_back(names[i], values[i]);
   return found;
+}
+
+std::string Routes::methods_of(const Node& node) const {
+  std::string methods;
+  for (const auto index : node.routes) {
+    if (!methods.empty()) methods += ", ";
+    methods += routes_[index].method == "GET" ? "GET, HEAD" : routes_[index].method;
+  }
+  return methods;
 }
 
 }  // namespace sluice::http

@@ -64,8 +64,9 @@ class Routes {
   struct Found {
     const Route* route = nullptr;  ///< null: see `allow`
     std::size_t index = 0;         ///< in all()
-    std::string allow;             ///< the methods that the path has; empty: there is no such path
-    bool is_malformed = false;     ///< an escape of the path is wrong, or it is not UTF-8
+    std::string
+        allow;  ///< of no route: the methods that the path has; empty: there is no such path
+    bool is_malformed = false;  ///< an escape of the path is wrong, or it is not UTF-8
   };
   /// The route of a request, which gets the values of its parameters. A literal segment goes before
   /// a parameter.
@@ -73,7 +74,10 @@ class Routes {
 
  private:
   struct Node;
+  std::string methods_of(const Node& node) const;
+
   std::vector<Route> routes_;
+  std::vector<std::vector<std::string>> parameters_;  // of each, in the order of its path
   std::unique_ptr<Node> root_;
 };
 

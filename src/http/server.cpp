@@ -80,6 +80,7 @@ Server::Server(Clock& clock, Routes routes, ServerOptions options) {
       .routes = std::move(routes),
       .limits = limits,
       .trusted = Networks{options.trusted},
+      .balancers = Networks{options.proxy_protocol},
       .places = {},
   });
   shared_->places.limit(limits.connections, limits.connections_of_a_client);

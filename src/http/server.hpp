@@ -40,6 +40,8 @@ struct ServerOptions {
   std::optional<net::TlsContext> tls;  ///< none: clients speak plainly
   /// Networks of proxies in front, whose X-Forwarded-For is believed.
   std::vector<std::string> trusted;
+  /// Networks of balancers that begin each connection with the PROXY protocol, version 2.
+  std::vector<std::string> proxy_protocol;
   ApiDocument api;
   /// Asked in the thread of a loop by /readyz: why no clients should come now; empty: they may.
   std::function<std::string()> not_ready_because;

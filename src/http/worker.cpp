@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/callback.hpp"
 #include "base/thread.hpp"
 #include "sluice/log.hpp"
 
@@ -54,8 +55,7 @@ Worker::~Worker() {
   stop(0ns, 0ns);
   join();
   mailbox_->close();
-  close_listener();
-  while (!connections_.empty()) connections_.begin()->second->close();
+  close_all();
 }
 
 void Worker::start() {
@@ -66,7 +66,12 @@ void Worker::serve() {
   mailbox_->enter();
   while (!is_ending_.load(std::memory_order_acquire)) loop_.turn(1h);
   mailbox_->close();
+  close_all();
+}
+
+void Worker::close_all() {
   close_listener();
+  while (!introductions_.empty()) end(*introductions_.front());
   while (!connections_.empty()) connections_.begin()->second->close();
 }
 
@@ -135,21 +140,84 @@ void Worker::rest() {
 }
 
 void Worker::accept(net::Socket socket) {
-  auto client = host_of(socket.descriptor());
-  // A trusted proxy speaks for many.
-  auto place = trusted().has(client) ? std::string{} : net::network_of(socket.descriptor());
-  switch (shared_.places.enter(place)) {
-    case Places::Outcome::entered: break;
-    case Places::Outcome::full: return counts_.connections.add();
-    case Places::Outcome::too_many_of_a_client: return counts_.connections_of_a_client.add();
+  auto peer = host_of(socket.descriptor());
+  if (shared_.balancers.has(peer))
+    await_introduction(std::move(socket), std::move(peer));
+  else
+    admit(std::move(socket), std::move(peer));
+}
+
+void Worker::await_introduction(net::Socket socket, std::string balancer) {
+  if (!enters({})) return;
+  const auto descriptor = socket.descriptor();
+  introductions_.push_back(
+      std::make_unique<Introduction>(*this, std::move(socket), std::move(balancer), loop_.now()));
+  auto& introduction = *introductions_.back();
+  introduction.in_list_ = std::prev(introductions_.end());
+  try {
+    loop_.add(descriptor, introduction);
+  } catch (const std::exception& error) {
+    end(introduction);
+    report_unserved(error);
   }
+}
+
+net::Socket Worker::end(Introduction& introduction) {
+  auto socket = std::move(introduction.socket_);
+  loop_.remove(socket.descriptor());
+  shared_.places.leave({});
+  const auto in_list = introduction.in_list_;
+  loop_.bury(std::move(*in_list));
+  introductions_.erase(in_list);
+  return socket;
+}
+
+void Worker::introduced(Introduction& introduction) {
+  const auto& header = introduction.header_;
+  auto client = header.names_client() ? header.client() : introduction.balancer_;
+  admit(end(introduction), std::move(client));
+}
+
+void Worker::turn_away(Introduction& introduction, std::string_view why) {
+  counts_.proxy_header.add();
+  if (failures_.is_due(loop_.now()))
+    log(LogLevel::warning,
+        fmt::format("http: {} was to begin with the PROXY protocol: {}",
+                    introduction.balancer_.empty() ? "a unix socket" : introduction.balancer_,
+                    why));
+  end(introduction);
+}
+
+/// A proxy speaks for many.
+std::string Worker::place_of(const std::string& client) const {
+  const bool is_proxy = shared_.trusted.has(client) || shared_.balancers.has(client);
+  return is_proxy ? std::string{} : network_of(client);
+}
+
+bool Worker::enters(const std::string& place) {
+  switch (shared_.places.enter(place)) {
+    case Places::Outcome::entered: return true;
+    case Places::Outcome::full: counts_.connections.add(); return false;
+    case Places::Outcome::too_many_of_a_client: counts_.connections_of_a_client.add(); return false;
+  }
+  return false;
+}
+
+void Worker::admit(net::Socket socket, std::string client) {
+  const auto place = place_of(client);
+  if (!enters(place)) return;
   try {
     welcome(std::move(socket), std::move(client), place);
-  } catch (const std::exception& error) {  // memory or room in epoll is short: it may come again
+  } catch (const std::exception& error) {
     shared_.places.leave(place);
-    if (failures_.is_due(loop_.now()))
-      log(LogLevel::error, fmt::format("http: a client cannot be served: {}", error.what()));
+    report_unserved(error);
   }
+}
+
+/// Memory or room in epoll is short: the client may come again.
+void Worker::report_unserved(const std::exception& error) {
+  if (failures_.is_due(loop_.now()))
+    log(LogLevel::error, fmt::format("http: a client cannot be served: {}", error.what()));
 }
 
 void Worker::welcome(net::Socket socket, std::string client, const std::string& place) {
@@ -204,8 +272,12 @@ void Worker::tick() {
     while (!waiting.empty() && Clock::add(waiting.front()->since_, time) <= loop_.now())
       waiting.front()->overdue();
   }
+  while (!introductions_.empty() &&
+         Clock::add(introductions_.front()->since_, limits().head_time) <= loop_.now())
+    turn_away(*introductions_.front(), "it did not come in time");
   static_cast<void>(loop_.blocks().trim());
-  if (is_draining_ && connections_.empty()) is_ending_.store(true, std::memory_order_release);
+  if (is_draining_ && connections_.empty() && introductions_.empty())
+    is_ending_.store(true, std::memory_order_release);
   loop_.after(tick_interval, [this] { tick(); });
 }
 
@@ -221,6 +293,18 @@ std::string_view Worker::date() {
 
 void Worker::wake() {
   loop_.post([this] { mailbox_->collect(); });
+}
+
+void Worker::at_end_of_turn(std::function<void()> call) {
+  at_end_of_turn_.push_back(std::move(call));
+  loop_.flush_later(*this);
+}
+
+/// The end of a turn. Connections that are answered here are flushed behind it, in the same turn.
+void Worker::flush() {
+  ending_.swap(at_end_of_turn_);
+  for (const auto& call : ending_) call_user("the end of a turn", call);
+  ending_.clear();
 }
 
 void Worker::deliver(Mailbox::Letter letter) {

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +19,7 @@
 #include "base/rare_line.hpp"
 #include "http/connection.hpp"
 #include "http/counts.hpp"
+#include "http/introduction.hpp"
 #include "http/limits.hpp"
 #include "http/networks.hpp"
 #include "http/places.hpp"
@@ -31,6 +35,7 @@ struct Shared {
   Routes routes;
   Limits limits;
   Networks trusted;
+  Networks balancers;  // that speak the PROXY protocol
   Places places;
 };
 
@@ -66,15 +71,28 @@ class Worker final : private Mailbox::Owner, private loop::EventHandler {
   void enter(Connection& connection, Phase phase);
   void forget(Connection& connection);
 
+  // For introductions, which they end.
+  void introduced(Introduction& introduction);
+  void turn_away(Introduction& introduction, std::string_view why);
+
  private:
   void ready(Readiness readiness) override;
   void deliver(Mailbox::Letter letter) override;
   void wake() override;
+  void at_end_of_turn(std::function<void()> call) override;
+  void flush() override;
 
   void serve();
   void accept(net::Socket socket);
+  void await_introduction(net::Socket socket, std::string balancer);
+  net::Socket end(Introduction& introduction);
+  void admit(net::Socket socket, std::string client);
+  bool enters(const std::string& place);
+  std::string place_of(const std::string& client) const;
+  void report_unserved(const std::exception& error);
   void welcome(net::Socket socket, std::string client, const std::string& place);
   void close_listener();
+  void close_all();
   void rest();
   void drain();
   void tick();
@@ -94,8 +112,11 @@ class Worker final : private Mailbox::Owner, private loop::EventHandler {
   RareLine failures_;
   std::uint64_t last_id_ = 0;
   std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
+  std::list<std::unique_ptr<Introduction>> introductions_;  // the oldest in front
   // By what they wait for, those that have waited longest in front: each has the same time.
   std::array<std::list<Connection*>, phases> waiting_;
+  std::vector<std::function<void()>> at_end_of_turn_;
+  std::vector<std::function<void()>> ending_;
   std::string scratch_;
   std::string date_;
   SteadyTime date_ends_{};

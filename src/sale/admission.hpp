@@ -1,6 +1,7 @@
 /// Where requests to buy are decided: all that came while one script ran travel in the next.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ class Admissions {
   Admissions(Store& store, const SaleDefinition& sale);
 
   Task<Admission> decide(BuyerId buyer, RequestId request, std::int64_t units);
+  std::shared_ptr<void> gather() { return combiner_.gather(); }
 
  private:
   struct Purchase {

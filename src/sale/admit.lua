@@ -83,14 +83,20 @@ local shape = 'a %d ' .. whole .. ' ' .. sale[16] .. today .. '%0' .. width .. '
               .. now_text .. ' '
 
 local names, older_names, older_requests = {}, nil, nil
-for at = first, #ARGV, 3 do names[#names + 1] = ARGV[at] end
-if #names == 0 then return replies end
+local count = 0
+for at = first, #ARGV, 3 do
+  count = count + 1
+  names[count] = ARGV[at]
+end
+if count == 0 then return replies end
 local function place(buyer, request) return #buyer .. ':' .. buyer .. request end
 
 -- The buyers that have orders. An order that is not its buyer's latest is in the hash of requests:
 -- there is none where the latest is his first, and all that is counted for him.
 local buyers, older = {}, {}
-for i, record in ipairs(redis.call('hmget', KEYS[2], unpack(names))) do
+local records = redis.call('hmget', KEYS[2], unpack(names))
+for i = 1, count do
+  local record = records[i]
   if record then
     local buyer, request = names[i], ARGV[first + 3 * i - 2]
     local live, units, order, state, n, latest =
@@ -115,15 +121,20 @@ if older_names then
 end
 
 local changed, moved = {}, nil
-for i, buyer in ipairs(names) do
-  local at = first + 3 * (i - 1)
-  local request, units = ARGV[at + 1], tonumber(ARGV[at + 2])
+for i = 1, count do
+  local buyer = names[i]
   local his = buyers[buyer]
-  local same
-  if his then
-    same = his.request == request and his.order or older[place(buyer, request)]
+  local request, units, same
+  -- Most requests of a sale that is sold out: nothing of them need be looked at.
+  local refusal = not his and (shut or sold >= capacity and unit_limit == 0 and 'S')
+  if not refusal then
+    local at = first + 3 * (i - 1)
+    request, units = ARGV[at + 1], tonumber(ARGV[at + 2])
+    same = his and (his.request == request and his.order or older[place(buyer, request)])
   end
-  if his and his.damaged then
+  if refusal then
+    replies[i] = refusal
+  elseif his and his.damaged then
     replies[i] = 'D'
   elseif same then
     replies[i] = 'R' .. same
@@ -162,13 +173,13 @@ for i, buyer in ipairs(names) do
 end
 
 if #changed > 0 then
-  local records = {}
+  local written = {}
   for i, buyer in ipairs(changed) do
     local his = buyers[buyer]
-    records[2 * i - 1] = buyer
-    records[2 * i] = string.format('%d ' .. whole .. ' ', his.live, his.units) .. his.order
+    written[2 * i - 1] = buyer
+    written[2 * i] = string.format('%d ' .. whole .. ' ', his.live, his.units) .. his.order
   end
-  redis.call('hset', KEYS[2], unpack(records))
+  redis.call('hset', KEYS[2], unpack(written))
   if moved then redis.call('hset', KEYS[3], unpack(moved)) end
   redis.call('hset', KEYS[1], 'sold', string.format(whole, sold), 'orders', orders,
              'last', now_text, 'day', today, 'taken', taken, 'second', second,

@@ -62,6 +62,7 @@ class Sale::Impl {
                               definition_.name, units, most)};
     return admissions_.decide(std::move(buyer), std::move(request), units);
   }
+  std::shared_ptr<void> gather() { return admissions_.gather(); }
 
   Task<SaleStatus> status();
   Task<std::int64_t> recorded_up_to();
@@ -474,6 +475,7 @@ const SaleDefinition& Sale::definition() const noexcept { return impl_->definiti
 Task<Admission> Sale::buy(BuyerId buyer, RequestId request, std::int64_t units) {
   return impl_->buy(std::move(buyer), std::move(request), units);
 }
+std::shared_ptr<void> Sale::gather() { return impl_->gather(); }
 Task<std::optional<SaleOrder>> Sale::find(BuyerId buyer, RequestId request) {
   return impl_->find(std::move(buyer), std::move(request));
 }

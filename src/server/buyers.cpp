@@ -22,7 +22,17 @@ std::string audience_of(std::string_view sale) { return fmt::format("sale:{}", s
 
 }  // namespace
 
+/// Who does not say who he is, is counted by his address: he may be trying tokens.
 Expected<BuyerId, http::Response> Buyers::who_asks(const http::Request& request,
+                                                   std::string_view sale) const {
+  auto buyer = named_by(request, sale);
+  if (!limits_) return buyer;
+  auto stopped = buyer ? limits_->stop(request, *buyer) : limits_->stop(request);
+  if (stopped) return Unexpected{std::move(*stopped)};
+  return buyer;
+}
+
+Expected<BuyerId, http::Response> Buyers::named_by(const http::Request& request,
                                                    std::string_view sale) const {
   if (keys_) return by_token(request, sale);
   if (request.count("Sluice-Buyer") > 1)

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "http/response.hpp"
+#include "server/rate_limits.hpp"
 #include "sluice/expected.hpp"
 #include "sluice/sale.hpp"
 #include "sluice/token.hpp"
@@ -16,8 +17,11 @@ namespace sluice::server {
 /// between us and the buyer may have looked at the other one.
 class Buyers {
  public:
-  explicit Buyers(std::optional<TokenKeys> keys) : keys_(std::move(keys)) {}
+  /// `limits`: of how often they ask; null: there are none. REQUIRES: it lives longer.
+  explicit Buyers(std::optional<TokenKeys> keys, RateLimits* limits = nullptr)
+      : keys_(std::move(keys)), limits_(limits) {}
 
+  /// Or why he is refused: it is not known who he is, or he asks too often.
   Expected<BuyerId, http::Response> who_asks(const http::Request& request,
                                              std::string_view sale) const;
   /// The subject of a token for this sale. REQUIRES: has_keys().
@@ -28,10 +32,13 @@ class Buyers {
   static constexpr std::string_view credentials = "buyer";
 
  private:
+  Expected<BuyerId, http::Response> named_by(const http::Request& request,
+                                             std::string_view sale) const;
   Expected<BuyerId, http::Response> by_token(const http::Request& request,
                                              std::string_view sale) const;
 
   std::optional<TokenKeys> keys_;
+  RateLimits* limits_;
 };
 
 /// A token that lets a buyer into a sale; "*": into each of the store.

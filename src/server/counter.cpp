@@ -1,5 +1,7 @@
 #include "server/counter.hpp"
 
+#include <optional>
+
 #include "server/sales_text.hpp"
 
 namespace sluice::server {
@@ -9,13 +11,15 @@ namespace sluice::server {
 Task<http::Response> serve_at_counter(Entrance& entrance, Purchase purchase) {
   Sale& sale = purchase.offer->sale();
   const auto& name = sale.definition().name;
-  auto stopped = co_await entrance.stop(purchase.ticket, name, purchase.buyer);
+  const bool is_guarded = entrance.guards(name);
+  std::optional<http::Response> stopped;
+  if (is_guarded) stopped = co_await entrance.stop(purchase.ticket, name, purchase.buyer);
   if (stopped) {
     const auto earlier = co_await sale.find(purchase.buyer, purchase.wish);
     if (!earlier) co_return std::move(*stopped);
   }
   const auto admission = co_await sale.buy(purchase.buyer, purchase.wish, purchase.units);
-  if (admission.has_order() && !stopped)
+  if (is_guarded && admission.has_order() && !stopped)
     co_await entrance.served(purchase.ticket, name, purchase.buyer);
   std::int64_t left = 0;
   if (admission.outcome == SaleOutcome::not_enough) {

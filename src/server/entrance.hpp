@@ -13,6 +13,8 @@ namespace sluice::server {
 class Entrance {
  public:
   virtual ~Entrance() = default;
+  /// False: everybody may come, and nothing of what follows need be asked.
+  virtual bool guards(const std::string& sale) const = 0;
   /// Empty: he may. `ticket`: of the waiting room; empty: he has none. REQUIRES: what it is given
   /// lives until the Task ends.
   virtual Task<std::optional<http::Response>> stop(const std::string& ticket,

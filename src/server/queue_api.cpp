@@ -293,8 +293,9 @@ void QueueApi::add_routes(http::Routes& routes) {
     if (!row.is_public) {
       route.credentials = Buyers::credentials;
       route.parameters = {{"Sluice-Ticket", "header", "The ticket"}};
-      route.problems.insert(route.problems.end(), {&problems::unknown_buyer, &problems::not_yours,
-                                                   &problems::not_inside, &problems::queue_closed});
+      route.problems.insert(route.problems.end(),
+                            {&problems::unknown_buyer, &problems::not_yours, &problems::not_inside,
+                             &problems::queue_closed, &problems::too_many_requests});
     }
     routes.add(std::move(route));
   }

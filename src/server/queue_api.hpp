@@ -37,6 +37,7 @@ class QueueApi final : public Entrance {
   /// Null: the sale has no room.
   std::shared_ptr<WaitingRoom> room_of(std::string_view sale) const;
 
+  bool guards(const std::string& sale) const override { return find(sale) != nullptr; }
   Task<std::optional<http::Response>> stop(const std::string& ticket, const std::string& sale,
                                            const BuyerId& buyer) override;
   Task<void> served(const std::string& ticket, const std::string& sale,

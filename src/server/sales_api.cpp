@@ -24,7 +24,8 @@ Expected<BuyerId, http::Response> SalesApi::buyer_of(const http::Request& reques
   return buyers_.who_asks(request, request.parameter("sale"));
 }
 
-void SalesApi::list(http::Request&&, http::Responder&& respond) {
+void SalesApi::list(http::Request&& request, http::Responder&& respond) {
+  if (auto refusal = limits_.stop(request)) return respond.send(std::move(*refusal));
   spawn(answer_list(std::move(respond)));
 }
 
@@ -44,6 +45,7 @@ Task<void> SalesApi::answer_list(http::Responder respond) {
 }
 
 void SalesApi::show(http::Request&& request, http::Responder&& respond) {
+  if (auto refusal = limits_.stop(request)) return respond.send(std::move(*refusal));
   auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
   spawn(answer_status(*offer, std::move(respond)));
@@ -71,6 +73,8 @@ void SalesApi::buy(http::Request&& request, http::Responder&& respond) {
   if (!units) return respond.send(std::move(units.error()));
   auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
+  if (auto gathering = (*offer)->sale().gather())
+    respond.at_end_of_turn([gathering = std::move(gathering)]() mutable { gathering.reset(); });
   // A field that stands twice is none: what stands before us may have looked at the other one.
   const bool has_ticket = request.count("Sluice-Ticket") == 1;
   spawn(answer_purchase({.offer = std::move(*offer),
@@ -157,14 +161,15 @@ void SalesApi::add_public_routes(http::Routes& routes) {
               .operation = "list_sales",
               .summary = "All sales, and how they stand",
               .answers = {{200, "The sales", sale_list_schema}},
-              .problems = with_failures({}),
+              .problems = with_failures({&problems::too_many_requests}),
               .handler = calls(&SalesApi::list)});
   routes.add({.method = "GET",
               .path = "/v1/sales/{sale}",
               .operation = "show_sale",
               .summary = "How a sale stands",
               .answers = {{200, "The sale", sale_schema}},
-              .problems = with_failures({&problems::no_sale, &problems::recovering}),
+              .problems = with_failures(
+                  {&problems::no_sale, &problems::recovering, &problems::too_many_requests}),
               .handler = calls(&SalesApi::show)});
 }
 
@@ -172,23 +177,24 @@ void SalesApi::add_buyers_routes(http::Routes& routes) {
   using namespace problems;
   const std::string credentials{Buyers::credentials};
   const auto credentials_or_shop = fmt::format("{} {}", credentials, ShopKeys::credentials);
-  routes.add({.method = "POST",
-              .path = "/v1/sales/{sale}/orders",
-              .operation = "buy",
-              .summary = "Buy units, all or none; a repeat with the same key gets the same order",
-              .parameters = {{"Idempotency-Key", "header",
-                              "Names this wish to buy; the same with each repeat", true},
-                             {"Sluice-Ticket", "header",
-                              "The ticket of the waiting room, where the sale has one"}},
-              .request = buy_schema,
-              .answers = {{201, "The order", order_schema},
-                          {200, "The order of this key, again", order_schema}},
-              .problems = with_failures({&bad_body, &no_idempotency_key, &unknown_buyer, &not_yours,
-                                         &no_sale, &not_started, &not_inside, &sold_out,
-                                         &not_enough, &already_bought, &too_many_units, &full,
-                                         &order_ended, &closed, &other_units, &recovering}),
-              .credentials = credentials,
-              .handler = calls(&SalesApi::buy)});
+  routes.add(
+      {.method = "POST",
+       .path = "/v1/sales/{sale}/orders",
+       .operation = "buy",
+       .summary = "Buy units, all or none; a repeat with the same key gets the same order",
+       .parameters = {{"Idempotency-Key", "header",
+                       "Names this wish to buy; the same with each repeat", true},
+                      {"Sluice-Ticket", "header",
+                       "The ticket of the waiting room, where the sale has one"}},
+       .request = buy_schema,
+       .answers = {{201, "The order", order_schema},
+                   {200, "The order of this key, again", order_schema}},
+       .problems = with_failures({&bad_body, &no_idempotency_key, &unknown_buyer, &not_yours,
+                                  &no_sale, &not_started, &not_inside, &sold_out, &not_enough,
+                                  &already_bought, &too_many_units, &full, &order_ended, &closed,
+                                  &other_units, &recovering, &too_many_requests}),
+       .credentials = credentials,
+       .handler = calls(&SalesApi::buy)});
   routes.add(
       {.method = "GET",
        .path = "/v1/sales/{sale}/orders/{order}",

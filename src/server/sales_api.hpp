@@ -24,10 +24,11 @@ namespace sluice::server {
 /// REQUIRES: what it is made of lives longer, and it longer than the server of its routes.
 class SalesApi {
  public:
-  SalesApi(Shop& shop, const Buyers& buyers, const ShopKeys& shop_keys, BlockingThreads& threads,
-           Entrance& entrance)
+  SalesApi(Shop& shop, const Buyers& buyers, RateLimits& limits, const ShopKeys& shop_keys,
+           BlockingThreads& threads, Entrance& entrance)
       : shop_(shop),
         buyers_(buyers),
+        limits_(limits),
         shop_keys_(shop_keys),
         threads_(threads),
         entrance_(entrance) {}
@@ -52,6 +53,7 @@ class SalesApi {
 
   Shop& shop_;
   const Buyers& buyers_;
+  RateLimits& limits_;
   const ShopKeys& shop_keys_;
   BlockingThreads& threads_;
   Entrance& entrance_;

@@ -39,7 +39,8 @@ std::string tag_of(const ShownOrder& shown);
 std::string path_of(std::string_view sale, const SaleOrder& order);
 
 /// `left`: of not_enough alone.
-http::Response answer_of(const SaleDefinition& sale, const Admission& admission, std::int64_t left);
+http::Response answer_of(const SaleDefinition& sale, const Admission& admission,
+                         std::int64_t left = 0);
 http::Response answer_of(const http::Request& request, std::string_view sale,
                          const ShownOrder& shown);
 

@@ -35,17 +35,19 @@ TokenKeys keys_of_this_process() {
 
 Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefinition> sales)
     : shop_(store, options.shop, sales),
-      buyers_(options.keys),
+      limits_(system_clock(), options.rates, http::Networks{options.http.trusted}),
+      buyers_(options.keys, &limits_),
       shop_keys_(std::move(options.shop_keys)),
       threads_(options.shop.orders, options.blocking),
       signing_(options.keys ? std::move(*options.keys) : keys_of_this_process()),
       queue_(store, shop_, buyers_, signing_, std::move(options.rooms)),
-      sales_(shop_, buyers_, shop_keys_, threads_, queue_),
+      sales_(shop_, buyers_, limits_, shop_keys_, threads_, queue_),
       orders_(shop_, shop_keys_, threads_),
       payments_(shop_, threads_, std::move(options.providers)),
       messenger_(shop_, std::move(options.messenger)),
       tools_(store, shop_keys_, net::is_of_this_machine(options.http.listen)),
-      pages_(shop_, buyers_, threads_, queue_, signing_) {
+      pages_(shop_, buyers_, threads_, queue_, signing_),
+      feed_(shop_, limits_, options.feed) {
   options.http.api = api_of(buyers_);
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return not_ready_because(); };
@@ -68,6 +70,7 @@ http::Routes Service::public_routes() {
   payments_.add_routes(routes);
   tools_.add_routes(routes);
   pages_.add_routes(routes);
+  feed_.add_routes(routes);
   return routes;
 }
 
@@ -81,7 +84,8 @@ http::Routes Service::health_routes() {
               .handler = [this](http::Request&&, http::Responder&& respond) {
                 respond.send({.status = 200,
                               .media = prometheus_media,
-                              .body = prometheus_text() + http_->metrics()});
+                              .body = prometheus_text() + http_->metrics() + limits_.metrics() +
+                                      feed_.metrics()});
               }});
   return routes;
 }

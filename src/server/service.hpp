@@ -13,6 +13,8 @@
 #include "server/pages/buyers_pages.hpp"
 #include "server/payments_api.hpp"
 #include "server/queue_api.hpp"
+#include "server/rate_limits.hpp"
+#include "server/sale_feed.hpp"
 #include "server/sales_api.hpp"
 #include "server/shop.hpp"
 #include "server/shop_keys.hpp"
@@ -31,6 +33,8 @@ struct ServiceOptions {
   MessengerOptions messenger;                  ///< what is sent, and where
   std::vector<WaitingRoomDefinition> rooms;    ///< each has the name of its sale
   std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
+  RateLimitOptions rates;                      ///< how often a buyer, or an address, may ask
+  FeedOptions feed;                            ///< of events of sales
   http::ServerOptions http;                    ///< for buyers
   /// For operators and balancers: /livez, /readyz, /metrics.
   net::Endpoint health{.host = "127.0.0.1", .port = 0, .unix_path = {}};
@@ -61,6 +65,7 @@ class Service {
   void look_again(const std::stop_token& stop, std::chrono::milliseconds every);
 
   Shop shop_;
+  RateLimits limits_;
   const Buyers buyers_;
   const ShopKeys shop_keys_;
   BlockingThreads threads_;
@@ -72,6 +77,7 @@ class Service {
   Messenger messenger_;
   ToolsApi tools_;
   BuyersPages pages_;
+  SaleFeed feed_;
   std::unique_ptr<http::Server> http_;
   std::unique_ptr<http::Server> health_;
   std::jthread looker_;

@@ -53,6 +53,14 @@ class Combiner {
     co_return static_cast<Result>(std::move(*entry.reply));
   }
 
+  /// Calls made while it lives, by whichever thread, travel together at its end. Null: they wait
+  /// for a batch that is under way, or for another thread's gathering. Whoever holds it must not
+  /// wait for such a call.
+  std::shared_ptr<void> gather() {
+    if (!shared_->begin_sending()) return nullptr;
+    return {shared_.get(), [shared = shared_](void*) { spawn(flush(shared)); }};
+  }
+
  private:
   struct Entry {
     Entry(Request&& asked, Driver* driver)
@@ -96,6 +104,12 @@ class Combiner {
     bool enqueue(Entry& entry) {
       const std::lock_guard lock{mutex};
       waiting.push_back(&entry);
+      return !std::exchange(sending, true);
+    }
+
+    /// False: a caller is sending already.
+    bool begin_sending() {
+      const std::lock_guard lock{mutex};
       return !std::exchange(sending, true);
     }
 

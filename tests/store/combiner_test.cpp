@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -79,6 +80,38 @@ TEST(Combiner, WhatComesDuringAFlightTravelsTogetherInTheNext) {
   EXPECT_EQ(airport.batches.size(), 3U);
   airport.land();
   EXPECT_EQ(outcomes.back(), "5");
+}
+
+TEST(Combiner, WhatIsGatheredTravelsTogetherAtTheEnd) {
+  Airport airport;
+  std::vector<std::string> outcomes;
+  Combiner<int, std::string> combiner{nullptr, 100, airport.sender()};
+  auto gathering = combiner.gather();
+  ASSERT_TRUE(gathering);
+  for (const int request : {1, 2, 3}) call(combiner, request, outcomes);
+  EXPECT_FALSE(combiner.gather()) << "they travel together already";
+  EXPECT_EQ(airport.batches, Batches{});
+  gathering.reset();
+  EXPECT_EQ(airport.batches, (Batches{{1, 2, 3}}));
+  EXPECT_FALSE(combiner.gather()) << "they are under way";
+  call(combiner, 4, outcomes);
+  airport.land();
+  EXPECT_EQ(outcomes, (std::vector<std::string>{"1", "2", "3"}));
+  EXPECT_EQ(airport.batches, (Batches{{1, 2, 3}, {4}}));
+  airport.land();
+}
+
+TEST(Combiner, AGatheringOfNobodyHoldsUpNobody) {
+  Airport airport;
+  std::vector<std::string> outcomes;
+  std::optional<Combiner<int, std::string>> combiner{std::in_place, nullptr, 100, airport.sender()};
+  combiner->gather();
+  call(*combiner, 1, outcomes);
+  EXPECT_EQ(airport.batches, (Batches{{1}}));
+  airport.land();
+  auto late = combiner->gather();
+  combiner.reset();
+  late.reset();
 }
 
 TEST(Combiner, NoBatchIsLargerThanTheLargest) {

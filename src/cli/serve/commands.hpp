@@ -9,6 +9,7 @@
 #include "net/tls.hpp"
 #include "server/messenger.hpp"
 #include "server/payments_api.hpp"
+#include "server/rate_limits.hpp"
 #include "sluice/webhook.hpp"
 
 namespace sluice::cli {
@@ -32,6 +33,9 @@ struct ServeArgs {
   bool believes_buyers = false;
   net::TlsFiles tls;
   std::vector<std::string> trusted;
+  std::vector<std::string> proxy_protocol;
+  std::string buyer_rate = "100/10";
+  std::string client_rate;  ///< empty: none where buyers are believed, else "5000/10"
   std::size_t loops = 0;
   std::chrono::milliseconds stop_within{20'000};
   std::chrono::milliseconds notice{5'000};
@@ -49,6 +53,9 @@ Command key_command(const bool& json);
 
 /// A payment provider without money.
 Command simulate_command();
+/// Those of serve_options() that say who a client is, and how often it may ask.
+std::vector<Option> client_options(ServeArgs& args);
+server::RateLimitOptions rates_of(const ServeArgs& args);
 
 /// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.
 net::Endpoint endpoint_of(const std::string& word);

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 
 #include "base/integer.hpp"
@@ -135,6 +137,8 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
                     args.listen)};
   options.http.loops = args.loops;
   options.http.trusted = args.trusted;
+  options.http.proxy_protocol = args.proxy_protocol;
+  options.rates = rates_of(args);
   if (args.tls.certificate.empty() != args.tls.key.empty())
     throw Error{Errc::bad_argument, "--certificate and --key go together: give both, or neither"};
   if (certificates.are_used()) options.http.tls = certificates.read();
@@ -231,7 +235,7 @@ net::Endpoint endpoint_of(const std::string& word) {
 }
 
 std::vector<Option> serve_options(ServeArgs& args) {
-  return {
+  std::vector<Option> options{
       {"--store", "URL",
        "As of 'sluice --store'; without it $SLUICE_STORE, else an embedded engine",
        into(args.store)},
@@ -276,8 +280,6 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--certificate", "FILE", "Serve TLS with this certificate (PEM)",
        into(args.tls.certificate)},
       {"--key", "FILE", "and its key", into(args.tls.key)},
-      {"--trusted", "NETWORK",
-       "A proxy in front, whose X-Forwarded-For is believed; may be repeated", into(args.trusted)},
       {"--loops", "N", "Threads that serve; 0: one a core", into(args.loops, 0, 256)},
       {"--notice", "TIME", "After a signal: serve on for so long while /readyz says 503",
        into(args.notice)},
@@ -288,6 +290,8 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "more than a transaction may take; 0: 3 s in an embedded engine, else 30 s",
        into(args.claim_after)},
       {"--json", "", "The greeting as one JSON object, for programs", into(args.json)}};
+  std::ranges::move(client_options(args), std::back_inserter(options));
+  return options;
 }
 
 namespace {
