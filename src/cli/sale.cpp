@@ -406,6 +406,12 @@ std::vector<Option> work_options(SaleArgs& args, const Option& orders) {
            into(args.recovers)}};
 }
 
+std::vector<Option> audit_options(SaleArgs& args, const Option& orders) {
+  return {orders,
+          {"--named", "N", "How many differences are named; all are counted",
+           into(args.named, 0, 1'000'000)}};
+}
+
 std::vector<Option> buy_options(SaleArgs& args) {
   return {
       {"--buyer", "NAME", "Who buys", into_word(args.buyer), true},
@@ -469,10 +475,7 @@ Command sale_command(const Globals& globals) {
                dead_letters),
           verb("work", "Move orders into the database until a signal comes",
                work_options(*args, orders), work),
-          verb("audit", "Compare store and database, order by order",
-               {orders,
-                {"--named", "N", "How many differences are named; all are counted",
-                 into(args->named, 0, 1'000'000)}},
+          verb("audit", "Compare store and database, order by order", audit_options(*args, orders),
                audit_sale),
           verb("recover", "Give a store that lost orders what the database has, and let buyers in",
                recover_options(*args, orders), recover_sale)}};
