@@ -9,7 +9,6 @@
 #include <fstream>
 #include <memory>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -78,11 +77,12 @@ class StormShop {
     for (std::size_t i = 0; i < crew_.size(); ++i) EXPECT_EQ(crew_[i]->wait(), 0) << output_of(i);
   }
 
+  /// The end of what a process has said; of lines that say the same the first.
   std::string output_of(std::size_t seller) const {
     std::ifstream file{output(seller)};
-    std::ostringstream text;
-    text << file.rdbuf();
-    const auto all = text.str();
+    std::string all;
+    for (std::string line, before; std::getline(file, line); before = line)
+      if (line != before) all += line + '\n';
     return all.substr(all.size() - std::min<std::size_t>(all.size(), 4000));
   }
 

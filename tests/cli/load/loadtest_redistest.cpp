@@ -13,6 +13,7 @@
 #include "http/response.hpp"
 #include "http/server.hpp"
 #include "server/curl.hpp"
+#include "support/certificates.hpp"
 #include "support/comes_true.hpp"
 #include "support/free_port.hpp"
 
@@ -32,9 +33,12 @@ class Shop {
     process_.emplace(line, ProcessOptions{.directory = folder.path(), .output = output_});
     EXPECT_TRUE(comes_true([&] { return read_file(output_).find("\"port\":") != npos; }));
     const auto text = read_file(output_);
+    is_tls_ = text.find("https://") != npos;
     port_ = std::stoi(text.substr(text.find("\"port\":") + 7));
   }
-  std::string url() const { return fmt::format("http://127.0.0.1:{}", port_); }
+  std::string url() const {
+    return fmt::format("{}://127.0.0.1:{}", is_tls_ ? "https" : "http", port_);
+  }
   Process& process() { return *process_; }
 
  private:
@@ -42,6 +46,7 @@ class Shop {
   std::filesystem::path output_;
   std::optional<Process> process_;
   int port_ = 0;
+  bool is_tls_ = false;
 };
 
 /// A service that says of each click what the test wants.
@@ -183,6 +188,19 @@ TEST_F(LoadTest, SignsItsBuyersTokensAndGoesThroughTheWaitingRoom) {
   ASSERT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(ran.json()["orders"], 20) << ran.output;
   EXPECT_EQ(ran.json()["outcomes"]["enter the queue"]["200"], 30);
+}
+
+TEST_F(LoadTest, SpeaksTlsWithAServerWhoseAuthorityItTrusts) {
+  const Certificates certificates;
+  Shop shop{folder_,
+            {"--sale", "tea=20", "--certificate", certificates["server.pem"], "--key",
+             certificates["server.key"]}};
+  const auto ran = load(shop.url(), {"--buyers", "30", "--ca", certificates["ca.pem"], "--audit"});
+  ASSERT_EQ(ran.status, 0) << ran.output;
+  EXPECT_EQ(ran.json()["orders"], 20);
+  const auto stranger = load(shop.url(), {"--buyers", "30", "--tries", "1"});
+  EXPECT_EQ(stranger.status, 69) << stranger.output;
+  EXPECT_TRUE(stranger.says("not trusted")) << stranger.output;
 }
 
 TEST_F(LoadTest, ALiarWhoSellsANumberTwiceIsFound) {
