@@ -49,7 +49,7 @@ Unexpected<http::Response> refuse_body(std::string_view detail) {
 }
 
 Expected<SharedBloomSize, http::Response> size_of(const http::Request& request) {
-  const auto body = body_of(request, {"expected", "false_positives"});
+  const auto body = server::body_of(request, {"expected", "false_positives"});
   if (!body) return Unexpected{body.error()};
   if (!body->find("expected")) return refuse_body("'expected' is missing: how many keys it is for");
   const auto expected = integer_of(*body, expected_member);
@@ -70,7 +70,7 @@ Expected<SharedBloomSize, http::Response> size_of(const http::Request& request) 
 }
 
 Expected<std::vector<std::string>, http::Response> keys_of(const http::Request& request) {
-  const auto body = body_of(request, {"keys"});
+  const auto body = server::body_of(request, {"keys"});
   if (!body) return Unexpected{body.error()};
   const auto* const value = body->find("keys");
   const auto* const items = value ? value->as_array() : nullptr;

@@ -119,9 +119,9 @@ Task<void> LockTools::answer(Task<http::Response> work, http::Responder respond)
 Expected<LockTools::Wish, http::Response> LockTools::wish_of(const http::Request& request) const {
   auto call = door_.call_of(request);
   if (!call) return Unexpected{std::move(call.error())};
-  auto key = key_of(request);
+  auto key = server::key_of(request);
   if (!key) return Unexpected{std::move(key.error())};
-  auto body = body_of(request, {"wait_ms", "lease_ms", "label"});
+  auto body = server::body_of(request, {"wait_ms", "lease_ms", "label"});
   if (!body) return Unexpected{std::move(body.error())};
   auto wait = integer_of(*body, wait_member);
   if (!wait) return Unexpected{std::move(wait.error())};
@@ -189,7 +189,7 @@ Expected<LockTools::OfOwner, http::Response> LockTools::of_owner(
   if (!lock::is_owner_of_wish(owner))
     return Unexpected{
         http::problem(problems::bad_parameter, "the owner is none that POST to the lock has told")};
-  auto body = body_of(request, {"lease_ms"});
+  auto body = server::body_of(request, {"lease_ms"});
   if (!body) return Unexpected{std::move(body.error())};
   auto lease = integer_of(*body, lease_member);
   if (!lease) return Unexpected{std::move(lease.error())};

@@ -63,9 +63,9 @@ bool may_be_zone(std::string_view name) {
 }
 
 Expected<NumbersWish, http::Response> numbers_wish_of(ToolCall call, const http::Request& request) {
-  auto key = key_of(request);
+  auto key = server::key_of(request);
   if (!key) return Unexpected{std::move(key.error())};
-  auto body = body_of(request, {"count", "prefix", "zone", "digits"});
+  auto body = server::body_of(request, {"count", "prefix", "zone", "digits"});
   if (!body) return Unexpected{std::move(body.error())};
   auto count = integer_of(*body, count_member);
   if (!count) return Unexpected{std::move(count.error())};
@@ -150,7 +150,7 @@ void NumberTools::show_series(http::Request&& request, http::Responder&& respond
 void NumberTools::next_ids(http::Request&& request, http::Responder&& respond) {
   auto call = door_.call_of(request);
   if (!call) return respond.send(std::move(call.error()));
-  const auto body = body_of(request, {"count"});
+  const auto body = server::body_of(request, {"count"});
   if (!body) return respond.send(body.error());
   const auto count = integer_of(*body, count_member);
   if (!count) return respond.send(count.error());

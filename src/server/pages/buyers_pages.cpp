@@ -48,7 +48,7 @@ Task<void> send_page(Task<http::Response> work, std::string sale, http::Responde
 /// The same wish once more: after no answer, or before a turn that came.
 Html form_again(const std::string& sale, const Form& form) {
   Html html;
-  html << "<form class=\"buy\" method=\"post\" action=\""_html << page_of(sale)
+  html << "<form class=\"buy\" method=\"post\" action=\""_html << path_of_page(sale)
        << "/orders\">\n"_html;
   for (const std::string_view name : {"form", "wish", "units"})
     if (!form.value(name).empty())
@@ -74,7 +74,7 @@ void BuyersPages::show_sale(http::Request&& request, http::Responder&& respond) 
   auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(refused(offer.error(), {}));
   if (const auto token = request.query("token")) {
-    auto greeting = visitors_.greet(request, sale, *token, page_of(sale));
+    auto greeting = visitors_.greet(request, sale, *token, path_of_page(sale));
     return respond.send(greeting.status == 303 ? std::move(greeting) : refused(greeting, sale));
   }
   auto visitor = visitors_.who_looks(request, sale);
@@ -139,15 +139,15 @@ void BuyersPages::join(http::Request&& request, http::Responder&& respond) {
 Task<http::Response> BuyersPages::joined(Sent sent) {
   const auto& sale = sent.offer->name();
   const auto room = queue_.room_of(sale);
-  if (!room) co_return see_other(page_of(sale));  // it was removed: nobody waits
+  if (!room) co_return see_other(path_of_page(sale));  // it was removed: nobody waits
   auto entering = room->enter(sent.buyer.value);
   const auto entry = co_await entering;
   if (entry.ticket.empty()) co_return refused(http::problem(problems::queue_closed), sale);
-  auto response = see_other(page_of(sale));
+  auto response = see_other(path_of_page(sale));
   set_cookie(response, sent.request,
              {.name = ticket_cookie,
               .value = entry.ticket,
-              .path = page_of(sale),
+              .path = path_of_page(sale),
               .max_age = ticket_lasts});
   co_return response;
 }
@@ -166,9 +166,9 @@ Task<http::Response> BuyersPages::left(Sent sent) {
     auto leaving = room->leave(ticket, sent.buyer.value);
     co_await leaving;
   }
-  auto response = see_other(page_of(sale));
+  auto response = see_other(path_of_page(sale));
   set_cookie(response, sent.request,
-             {.name = ticket_cookie, .value = {}, .path = page_of(sale), .max_age = 0s});
+             {.name = ticket_cookie, .value = {}, .path = path_of_page(sale), .max_age = 0s});
   co_return response;
 }
 
@@ -203,7 +203,7 @@ Task<http::Response> BuyersPages::bought(Sent sent, Purchase purchase) {
     answer = problem_of(failure);
   }
   if (answer.status == 200 || answer.status == 201)
-    co_return see_other(fmt::format("{}/orders/{}", page_of(sale), order_of(answer)));
+    co_return see_other(fmt::format("{}/orders/{}", path_of_page(sale), order_of(answer)));
   const bool may_repeat = answer.status == 503;
   co_return refused(answer, sale, may_repeat ? form_again(sale, sent.form) : Html{});
 }
@@ -241,7 +241,7 @@ void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {
         if (!ended.order) return refused(http::problem(problems::no_order), offer->name());
         if (stands(ended.order->state))
           return refused(http::problem(problems::order_paid), offer->name());
-        return see_other(fmt::format("{}/orders/{}", page_of(offer->name()), ended.order->id));
+        return see_other(fmt::format("{}/orders/{}", path_of_page(offer->name()), ended.order->id));
       },
       sent->offer->name());
 }

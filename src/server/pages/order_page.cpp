@@ -49,7 +49,7 @@ void put_cancel_form(Html& html, const std::string& place, const std::string& fo
 http::Response order_page(const SaleDefinition& sale, const ShownOrder& shown,
                           const std::string& form_token) {
   const auto& order = shown.order;
-  const auto sale_place = page_of(sale.name);
+  const auto sale_place = path_of_page(sale.name);
   PageText text;
   text.title << "Order "_html << order.number << " – "_html << sale.name;
   text.head = headline(sale);

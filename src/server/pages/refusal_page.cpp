@@ -34,10 +34,11 @@ http::Response refusal_page(const http::Response& refusal, const RefusalView& vi
     text.status << "<p>It opens "_html << time_html(*opens) << ".</p>\n"_html;
   text.rest << view.again;
   if (const auto id = member_of(order, "id"); !id.empty())
-    text.rest << "<p>Your order: <a href=\""_html << page_of(view.sale) << "/orders/"_html << id
-              << "\">"_html << member_of(order, "number") << "</a></p>\n"_html;
+    text.rest << "<p>Your order: <a href=\""_html << path_of_page(view.sale) << "/orders/"_html
+              << id << "\">"_html << member_of(order, "number") << "</a></p>\n"_html;
   if (!view.sale.empty())
-    text.rest << "<p><a href=\""_html << page_of(view.sale) << "\">Back to the sale</a></p>\n"_html;
+    text.rest << "<p><a href=\""_html << path_of_page(view.sale)
+              << "\">Back to the sale</a></p>\n"_html;
   auto response = page(refusal.status, text);
   for (const auto& [name, value] : refusal.fields)
     if (name == "Retry-After" || name == "WWW-Authenticate") response.add(name, value);

@@ -51,7 +51,7 @@ void put_opening(PageText& text, const SaleView& view) {
 }
 
 void put_buy_form(PageText& text, const SaleView& view) {
-  text.rest << "<form class=\"buy\" method=\"post\" action=\""_html << page_of(view.sale.name)
+  text.rest << "<form class=\"buy\" method=\"post\" action=\""_html << path_of_page(view.sale.name)
             << "/orders\">\n<input type=\"hidden\" name=\"form\" value=\""_html << view.form_token
             << "\">\n<input type=\"hidden\" name=\"wish\" value=\""_html << view.wish
             << "\">\n"_html;
@@ -66,8 +66,9 @@ void put_buy_form(PageText& text, const SaleView& view) {
 
 void put_latest(PageText& text, const SaleView& view) {
   if (!view.latest || !stands(view.latest->state)) return;
-  text.rest << "<p>You have bought: <a href=\""_html << page_of(view.sale.name) << "/orders/"_html
-            << view.latest->id << "\">order "_html << view.latest->number << "</a></p>\n"_html;
+  text.rest << "<p>You have bought: <a href=\""_html << path_of_page(view.sale.name)
+            << "/orders/"_html << view.latest->id << "\">order "_html << view.latest->number
+            << "</a></p>\n"_html;
 }
 
 bool has_bought_all(const SaleView& view) {
@@ -76,7 +77,7 @@ bool has_bought_all(const SaleView& view) {
 
 /// What he can do while the sale is open, or about to be.
 void put_deed(PageText& text, const SaleView& view) {
-  const auto page = page_of(view.sale.name);
+  const auto page = path_of_page(view.sale.name);
   const bool is_open = view.status.state == SaleState::open;
   if (has_bought_all(view)) return;
   if (!view.is_known) {

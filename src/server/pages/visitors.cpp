@@ -35,7 +35,7 @@ bool is_of_this_site(const http::Request& request) {
 
 }  // namespace
 
-std::string page_of(std::string_view sale) { return "/sales/" + http::escape(sale); }
+std::string path_of_page(std::string_view sale) { return "/sales/" + http::escape(sale); }
 
 std::optional<BuyerId> Visitors::known(const http::Request& request, std::string_view sale) const {
   const auto cookie = cookie_of(request, buyer_cookie);
@@ -99,7 +99,7 @@ http::Response Visitors::greet(const http::Request& request, const std::string& 
   http::Response response{.status = 303, .media = {}, .body = {}, .fields = {}};
   response.add("Location", place).add("Cache-Control", "no-store");
   response.add("Referrer-Policy", "no-referrer");
-  set_cookie(response, request, {.name = buyer_cookie, .value = token, .path = page_of(sale)});
+  set_cookie(response, request, {.name = buyer_cookie, .value = token, .path = path_of_page(sale)});
   return response;
 }
 

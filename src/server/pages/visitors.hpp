@@ -53,6 +53,6 @@ class Visitors {
 };
 
 /// "/sales/tea"
-std::string page_of(std::string_view sale);
+std::string path_of_page(std::string_view sale);
 
 }  // namespace sluice::server
