@@ -42,8 +42,10 @@ struct InsertResult {
 
 struct DatabaseStock {
   std::int64_t initial;      ///< as the sale was defined
-  std::int64_t left;         ///< initial + changed, without the units of the orders that stand
+  std::int64_t left;         ///< initial + changed + moved, without the units of standing orders
   std::int64_t changed = 0;  ///< by Sale::change_stock(), in sum
+  /// Of a bucket: units that its row has from those of the others, or they from it, below 0.
+  std::int64_t moved = 0;
 };
 
 /// All that the database has of a sale, at one instant.

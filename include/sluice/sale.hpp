@@ -72,6 +72,15 @@ struct PaymentTerms {
   friend bool operator==(const PaymentTerms&, const PaymentTerms&) = default;
 };
 
+/// Which part of a sale with buckets a sale is (sluice/bucketed_sale.hpp).
+struct BucketPlace {
+  std::int64_t index = 0;  ///< from 0
+  std::int64_t count = 0;  ///< buckets of the whole sale
+  std::int64_t stock = 0;  ///< units of the whole sale
+
+  friend bool operator==(const BucketPlace&, const BucketPlace&) = default;
+};
+
 struct SaleDefinition {
   /// 1 to 128 bytes without braces.
   std::string name;
@@ -98,6 +107,8 @@ struct SaleDefinition {
   int digits = 4;
   /// Empty: orders are not paid for here, and never expire.
   std::optional<PaymentTerms> payment = {};
+  /// Set by BucketedSale alone. `stock` is what the bucket has in the beginning.
+  std::optional<BucketPlace> bucket = {};
 
   friend bool operator==(const SaleDefinition&, const SaleDefinition&) = default;
 };
@@ -145,6 +156,7 @@ enum class SaleOutcome {
   full,        ///< the numbers of the day are used up; see SaleDefinition::digits
   not_started,
   closed,      ///< also when the sale was archived
+  moving,      ///< of a sale with buckets: its last units are on their way, ask again soon
   recovering,  ///< the store lost orders, and gets them back from the database: ask again soon
   not_loaded,  ///< the store does not know the sale (any more)
 };
@@ -193,6 +205,7 @@ struct DeadLetter {
   std::optional<SaleOrder> order;  ///< what they say; empty: they make no order
 };
 
+class BucketedSale;
 class OrderStore;
 struct EndedOrder;
 struct Payment;
@@ -306,7 +319,8 @@ class Sale {
   /// do it, too. Returns how many.
   std::size_t expire(OrderStore& orders, std::size_t most = 100);
   /// Changes what the sale sells in all. False: more is sold than that; nothing was changed.
-  /// Throws Error: bad_argument (out of range, more than a day has numbers, or an archived sale),
+  /// Throws Error: bad_argument (out of range, more than a day has numbers, an archived sale, or a
+  /// bucket of a sale: see BucketedSale),
   /// server (store and database do not know the same changes: recover the sale).
   bool change_stock(OrderStore& orders, std::int64_t stock);
   /// Does what a cancel() or change_stock() began and a crash left undone.
@@ -338,8 +352,10 @@ class Sale {
                                       std::string reason);
 
  private:
+  friend class BucketedSale;
   class Impl;
   explicit Sale(std::unique_ptr<Impl> impl) noexcept;
+  Sale(Store& store, SaleDefinition definition);
   static Task<bool> is_there(Store& store, const SaleDefinition& definition);
   static Task<Sale> make(Store& store, SaleDefinition definition, bool was_lost);
   std::unique_ptr<Impl> impl_;

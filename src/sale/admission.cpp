@@ -30,6 +30,7 @@ constexpr OutcomeRow outcomes[] = {
     {SaleOutcome::full, 'F', "numbers used up"},
     {SaleOutcome::not_started, 'W', "not started"},
     {SaleOutcome::closed, 'C', "closed"},
+    {SaleOutcome::moving, '\0', "its units are on their way"},  // told by BucketedSale
     {SaleOutcome::recovering, 'G', "recovering"},
     {SaleOutcome::not_loaded, 'N', "not loaded"},
 };

@@ -69,6 +69,7 @@ constexpr CounterRow counter_rows[] = {
     {"refused", 1, most_units, false},   {"epoch", 0, most_units, false},
     {"gaps", 0, most_units, false},      {"closed", 1, 1, false},
     {"archived", 1, end_of_time, false}, {"buyer_gaps", 0, most_units, false},
+    {"added", -most_units, most_units, false},
 };
 
 /// The hash of the sale, read at one instant.
@@ -664,7 +665,7 @@ void Auditor::compare_stock() {
     const auto capacity = in_database_ ? sum(stock.initial, stock.changed) : sale_.stock;
     bool same = fits("epoch", database_.epoch);
     if (database_.pending_changes == 0) {
-      same &= fits("capacity", capacity);
+      same &= sale_.bucket ? fits("added", stock.changed) : fits("capacity", capacity);
       same &= fits("changes", database_.last_change);
       // a recovery does not bring this one back: no change of before is asked for again
       if (counters.has("refused") || database_.epoch == 0)
@@ -771,7 +772,8 @@ void Auditor::report_database() {
   const auto& stock = database_.stock;
   check("database_stock_began_as_stock", stock.initial, sale_.stock, orders_.describe());
   check("database_stock_lost_what_was_ordered",
-        difference(sum(stock.initial, stock.changed), stock.left), database_.units,
+        difference(sum(sum(stock.initial, stock.changed), stock.moved), stock.left),
+        database_.units,
         fmt::format("{} orders", database_.orders));
   check("database_changes_add_up", stock.changed, database_.changes,
         "the list of stock changes against their sum");

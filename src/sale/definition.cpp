@@ -38,6 +38,10 @@ std::optional<WallTime> instant_of(std::string_view text) {
 
 constexpr std::string_view defined = "defined";  // the stock: see `format`
 
+std::string text_of(const BucketPlace& place) {
+  return fmt::format("{} {} {}", place.index, place.count, place.stock);
+}
+
 /// One row a field: its name in the hash, how it is written and read.
 struct HashField {
   std::string_view name;
@@ -70,6 +74,9 @@ constexpr HashField hash_fields[] = {
     {payment_field,
      [](const Definition& d) { return d.payment ? sale::text_of(*d.payment) : std::string{}; },
      [](Definition& d, const std::string& text) { d.payment = terms_of(text); }, true},
+    {bucket_field,
+     [](const Definition& d) { return d.bucket ? text_of(*d.bucket) : std::string{}; },
+     [](Definition& d, const std::string& text) { d.bucket = place_of(text); }, true},
 };
 
 bool is_type_character(char c) noexcept {
@@ -82,6 +89,13 @@ void check_range(const Definition& sale, std::string_view field, std::int64_t va
   if (value < least || value > most)
     throw Error{Errc::bad_argument, fmt::format("sale '{}': {} is {}, it must be {} to {}",
                                                 sale.name, field, value, least, most)};
+}
+
+/// What a bucket may be: in its beginning it has some of the stock, later it may have all.
+void check_place(const Definition& sale, const BucketPlace& place) {
+  check_range(sale, "buckets", place.count, 2, most_buckets);
+  check_range(sale, "index of the bucket", place.index, 0, place.count - 1);
+  check_range(sale, "stock of all buckets", place.stock, sale.stock, most_units);
 }
 
 /// Each field by itself.
@@ -99,9 +113,20 @@ void check_fields(const Definition& sale) {
         fmt::format(
             "sale '{}': number_type is '{}', it must be 1 to {} letters, digits, '-' or '_'",
             sale.name, type, longest_type)};
+  if (sale.bucket) check_place(sale, *sale.bucket);
 }
 
 }  // namespace
+
+std::optional<BucketPlace> place_of(std::string_view text) {
+  BucketPlace place;
+  for (auto* const part : {&place.index, &place.count, &place.stock}) {
+    const auto end = std::min(text.find(' '), text.size());
+    *part = integer_of(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return place;
+}
 
 void check_name(std::string_view name) {
   if (name.empty() || name.size() > longest_name)
@@ -122,7 +147,7 @@ void check(const SaleDefinition& sale) {
   if (sale.opens_at && *sale.opens_at >= end_of_ids)
     throw Error{Errc::bad_argument,
                 fmt::format("sale '{}' opens after 2092-01-19, when ids end", sale.name)};
-  check_numbers(sale, sale.stock);
+  check_numbers(sale, sale.bucket ? sale.bucket->stock : sale.stock);
   if (sale.payment) check(*sale.payment, sale.name);
 }
 

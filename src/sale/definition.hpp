@@ -17,6 +17,15 @@ namespace sluice::sale {
 /// program that knows no formats finds no sale here.
 inline constexpr std::string_view format = "2";
 
+/// Each has a letter in its order numbers.
+inline constexpr std::int64_t most_buckets = 26;
+
+/// In a bucket's hash: index, buckets and stock of the whole sale.
+inline constexpr std::string_view bucket_field = "bucket";
+/// The word of the moves between buckets of a new sale: see buckets/buckets.lua.
+inline constexpr std::string_view first_moves = "0";
+std::optional<BucketPlace> place_of(std::string_view text);
+
 /// The consumer group of the orders stream.
 inline constexpr std::string_view group = "workers";
 

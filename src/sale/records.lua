@@ -172,15 +172,17 @@ return 1
 -- script change_stock
 -- Change what there is to sell in all, once for each change; changes come one after another.
 -- KEYS[1] sale hash   ARGV[1] which change of the sale: 1, 2, 3 ...   ARGV[2] units more, or fewer
+-- Of a bucket `added` counts what changes have made of it, as its capacity changes otherwise, too.
 -- Reply: 1 it is changed; 0 refused: more are sold, or the sale is archived; nil no such sale;
 --        -1 the one before it is lost here; -2 the one after it is lost there; -3 nobody may
 --        change the sale now
 -- include sale/recovery.lua store
 -- include sale/recovery.lua is_shut
 local sale = redis.call('hmget', KEYS[1], 'capacity', 'sold', 'changes', 'refused', 'archived',
-                        'recovering', 'store')
+                        'recovering', 'store', 'bucket', 'moves', 'frozen', 'added')
 if not sale[1] then return false end
-if is_shut(sale[6], sale[7]) and not sale[5] then return -3 end
+local is_still = sale[8] and (not sale[9] or sale[10])
+if (is_still or is_shut(sale[6], sale[7])) and not sale[5] then return -3 end
 if tonumber(ARGV[1]) < tonumber(sale[3] or 0) then return -2 end
 if ARGV[1] == sale[3] then return sale[4] == ARGV[1] and 0 or 1 end
 if tonumber(ARGV[1]) > (sale[3] or 0) + 1 then return -1 end
@@ -191,6 +193,9 @@ if refused then
   return 0
 end
 redis.call('hset', KEYS[1], 'changes', ARGV[1], 'capacity', string.format('%.0f', capacity))
+if sale[8] then
+  redis.call('hset', KEYS[1], 'added', string.format('%.0f', (sale[11] or 0) + ARGV[2]))
+end
 return 1
 
 -- script remove

@@ -8,6 +8,7 @@
 #include "base/integer.hpp"
 #include "base/keyed_hash.hpp"
 #include "base/random.hpp"
+#include "sale/buckets/shares.hpp"
 #include "sale/differences.hpp"
 #include "sale/on_the_way.hpp"
 #include "sale/order_queue.hpp"
@@ -117,7 +118,8 @@ class Recovery {
   void count_twins(Count& all);
   void count_buyers(Count& all);
   void restore_returned(const Count& all);
-  Pairs stock();
+  Pairs stock(const Count& all);
+  std::int64_t stock_before();
   Pairs numbers();
   Pairs lane(const OrderStore::Fields& kept);
   void open_gate(const Count& all, const OrderStore::Fields& kept);
@@ -566,11 +568,23 @@ void Recovery::restore_returned(const Count& all) {
   });
 }
 
-/// The stock is what the database says, unless the store knows of later changes.
-Recovery::Pairs Recovery::stock() {
+/// As the store knew it.
+std::int64_t Recovery::stock_before() {
+  if (!sale_.bucket) return store_stock_;
+  const auto added = store_.run({"HGET", keys_.sale, "added"}).get();
+  return sum(sale_.stock, added.is_null() ? 0 : parse_integer<std::int64_t>(added.as_text()).value_or(0));
+}
+
+/// The stock is what the database says, unless the store knows of later changes. A bucket has what
+/// is sold, until its share is restored.
+Recovery::Pairs Recovery::stock(const Count& all) {
   if (store_changes_ > orders_.last_stock_change(sale_.name))
-    orders_.note_stock_change(sale_.name, store_changes_, store_stock_);
+    orders_.note_stock_change(sale_.name, store_changes_, stock_before());
   const auto totals = orders_.totals(sale_.name);  // a pending change is settled behind the gate
+  if (sale_.bucket)
+    return {{"changes", fmt::to_string(totals.last_change)},
+            {"added", fmt::to_string(totals.applied)},
+            {"capacity", fmt::to_string(all.sold)}};
   return {{"changes", fmt::to_string(totals.last_change)},
           {"capacity", fmt::to_string(sum(totals.stock.initial, totals.applied))}};
 }
@@ -653,7 +667,7 @@ void Recovery::open_gate(const Count& all, const OrderStore::Fields& kept) {
                {"given_back", fmt::to_string(all.given_back)},
                {"buyer_gaps", fmt::to_string(all.buyer_gaps)},
                {"epoch", fmt::to_string(std::max(epoch_, orders_.epoch(sale_.name)))}};
-  for (const auto& more : {stock(), numbers(), lane(kept)})
+  for (const auto& more : {stock(all), numbers(), lane(kept)})
     fields.insert(fields.end(), more.begin(), more.end());
   std::vector<std::string_view> args{token_, this_store_};
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
@@ -704,6 +718,8 @@ SaleRecovery Recovery::carry_out(OrderStore::Fields kept) {
   });
   restore_returned(all);
   open_gate(all, kept);
+  // Where another bucket is lost, too, the last of them restores all shares.
+  if (sale_.bucket && !restore_shares(store_, sale_)) return done_;
   Settlement{store_, sale_, orders_}.settle();  // what was begun and not done before
   return done_;
 }
@@ -718,6 +734,11 @@ std::optional<sluice::SaleRecovery> sluice::sale::recover_if_needed(Store& store
   const auto needed =
       store.run(scripts::sale_needs_recovery, {keys.sale, keys.recovery}, {}, repeatable).get();
   if (needed.as_integer() == 0 || orders.definition(name).empty()) return std::nullopt;
+  constexpr std::int64_t share_alone = 2;
+  if (needed.as_integer() == share_alone) {
+    if (const auto bucket = read_definition(store, name).get()) restore_shares(store, *bucket);
+    return std::nullopt;
+  }
   return recover(store, name, orders);
 }
 

@@ -46,13 +46,17 @@ return redis.call('hsetnx', KEYS[1], 'recovering', ARGV[1])
 
 -- script needs_recovery
 -- KEYS[1] sale hash   KEYS[2] which recovery is under way
--- Reply: 1 when the gate is shut for want of one, or the sale is lost, and nobody sees to it; or 0
+-- Reply: 1 when the gate is shut for want of one, or the sale is lost, and nobody sees to it;
+--        2 when a bucket's share alone is not known, or no units move; or 0
 --        A recovery that began before the store was started again cannot open the gate: it counts
 --        as none, so that the next one need not wait until its mark has expired.
 -- include sale/recovery.lua store
 -- include sale/recovery.lua is_shut
-local sale = redis.call('hmget', KEYS[1], 'capacity', 'recovering', 'store', 'archived')
-if sale[1] and (sale[4] or not is_shut(sale[2], sale[3])) then return 0 end
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'recovering', 'store', 'archived', 'bucket',
+                        'moves', 'frozen')
+if sale[1] and (sale[4] or not is_shut(sale[2], sale[3])) then
+  return sale[5] and (not sale[6] or sale[7]) and not sale[4] and 2 or 0
+end
 local under_way = redis.call('get', KEYS[2])
 if not under_way then return 1 end
 local began_in = string.match(under_way, ' (%x+)$')
@@ -80,6 +84,7 @@ elseif tonumber(ARGV[3]) > 0 then
   redis.call('hset', KEYS[1], unpack(ARGV, 4, 3 + 2 * ARGV[3]))
 end
 redis.call('hset', KEYS[1], 'recovering', ARGV[2])
+redis.call('hdel', KEYS[1], 'moves')  -- of a bucket: its share may be lost
 redis.call('set', KEYS[3], ARGV[2] .. ' ' .. store_now(), 'PX', 20000)
 -- include sale/sale.lua group
 local there = redis.call('hmget', KEYS[1], 'capacity', 'changes', 'epoch', 'closed')

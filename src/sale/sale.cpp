@@ -134,6 +134,10 @@ class Sale::Impl {
   }
 
   bool change_stock(OrderStore& orders, std::int64_t stock) {
+    if (definition_.bucket)
+      throw Error{Errc::bad_argument,
+                  fmt::format("sale '{}' is a bucket: change the stock of the whole sale",
+                              definition_.name)};
     auto changed = definition_;
     changed.stock = stock;
     sale::check(changed);
@@ -322,7 +326,10 @@ Task<void> define(Store& store, SaleDefinition definition, bool was_lost) {
   const auto stock = fmt::to_string(definition.stock);
   std::vector<std::string_view> args{sale::group, "format",   sale::format, "lane",
                                      lane,        "capacity", stock};
-  if (was_lost) args.insert(args.end(), {"recovering", sale::shut_as_lost});
+  if (was_lost)
+    args.insert(args.end(), {"recovering", sale::shut_as_lost});
+  else if (definition.bucket)
+    args.insert(args.end(), {"moves", sale::first_moves});
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
   const std::vector<std::string_view> names{keys.sale, keys.orders};
   co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
@@ -467,6 +474,8 @@ Task<std::vector<std::string>> Sale::names(Store& store) {
 }
 
 Sale::Sale(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Sale::Sale(Store& store, SaleDefinition definition)
+    : Sale{std::make_unique<Impl>(store, std::move(definition))} {}
 Sale::~Sale() = default;
 Sale::Sale(Sale&&) noexcept = default;
 Sale& Sale::operator=(Sale&&) noexcept = default;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/integer.hpp"
+#include "sale/buckets/bucket_name.hpp"
 #include "sale/differences.hpp"
 #include "sale/records.lua.hpp"
 #include "sale/recovery.lua.hpp"
@@ -76,10 +77,20 @@ std::int64_t epoch_of_both(Store& store, const SaleKeys& keys, OrderStore& order
   return raised == 1 ? known : epoch;
 }
 
+/// Orders of a bucket may need units that stand in the rows of its siblings.
+void enter_siblings(const SaleDefinition& bucket, OrderStore& orders) {
+  const auto whole = whole_definition(bucket);
+  for (std::int64_t i = 0; i < bucket.bucket->count; ++i) {
+    const auto sibling = bucket_definition(whole, i, bucket.bucket->count);
+    if (!orders.stock(sibling.name)) orders.add_sale(sibling.name, sibling.stock);
+  }
+}
+
 }  // namespace
 
 Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
   attach(store, sale, orders, true);
+  if (sale.bucket) enter_siblings(sale, orders);
   const SaleKeys keys{sale.name};
   const auto reply =
       store.run({"HMGET", keys.sale, "format", "lane", "born", "epoch", "database", "closed"})
@@ -289,6 +300,13 @@ bool Settlement::settle(const StockChange& change) {
   return answer.as_integer() == 1;
 }
 
+/// As it was defined and changed: the share of a bucket also changes otherwise.
+std::int64_t Settlement::stock_there() {
+  if (!sale_.bucket) return figure("capacity");
+  const auto added = store_.run({"HGET", keys_.sale, "added"}).get();
+  return sale_.stock + (added.is_null() ? 0 : parse_integer<std::int64_t>(added.as_text()).value_or(0));
+}
+
 bool Settlement::change_stock(std::int64_t stock) {
   check_gate();
   const auto behind = [&](const std::string& what) {
@@ -308,7 +326,7 @@ bool Settlement::change_stock(std::int64_t stock) {
       if (!settle(*change) && change->now) return false;
       continue;
     }
-    const auto there = figure("capacity");
+    const auto there = stock_there();
     if (there == stock) return true;
     constexpr int looks = 3;  // another process may change it meanwhile
     if (++differ == looks)

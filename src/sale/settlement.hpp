@@ -92,6 +92,7 @@ class Settlement {
   InsertResult insert_ended(const SaleOrder& order, OrderState state, const std::string& reason);
   void check_on_its_way(const SaleOrder& order);
   void check_gate() const;
+  std::int64_t stock_there();
   std::int64_t figure(std::string_view field);
 
   Store& store_;

@@ -6,6 +6,7 @@
 
 #include "sale/sql/columns.hpp"
 #include "sale/sql/order_store.hpp"
+#include "sale/sql/sibling_rows.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -27,6 +28,12 @@ Columns columns_of(long long sale, std::span<const SaleOrder> orders) {
   return rows;
 }
 
+std::int64_t units_of(std::span<const SaleOrder> orders) {
+  return std::accumulate(
+      orders.begin(), orders.end(), std::int64_t{0},
+      [](std::int64_t sum, const SaleOrder& order) { return sum + order.units; });
+}
+
 bool is_same(SaleOrder there, const SaleOrder& order) {
   there.state = order.state;  // it may have ended meanwhile
   return there == order;
@@ -42,22 +49,25 @@ InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Sale
   };
   if (sessions_.in_transaction(all_together)) return {.inserted = orders.size()};
 
-  // Repeats after a crash, or of another worker that claimed the same orders.
+  // Repeats after a crash, or of another worker that claimed the same orders; or a bucket whose
+  // row has too few units.
   InsertResult result;
   const auto those_not_there = [&](Connection& at) {
-    const auto id = locked_id(at, sale);
+    const auto id = locked_with_siblings(at, dialect(), sale);
     result = {.stale = epoch_of(at, id) != epoch};
     if (result.stale) return false;
     const auto rest = not_there(at, id, orders, result);
     result.inserted = rest.size();
+    gather_units(at, dialect(), sale, units_of(rest));
     return insert_together(at, id, rest, epoch);
   };
   if (sessions_.in_transaction(those_not_there) || result.stale) return result;
 
   // An order that does not fit: seldom, so it may cost more.
   sessions_.in_transaction([&](Connection& at) {
-    const auto id = locked_id(at, sale);
+    const auto id = locked_with_siblings(at, dialect(), sale);
     result = {.stale = epoch_of(at, id) != epoch};
+    if (!result.stale) gather_units(at, dialect(), sale, units_of(orders));
     for (std::size_t i = 0; i < orders.size() && !result.stale; ++i)
       if (auto reason = insert_one(at, id, orders[i], epoch, result); !reason.empty())
         result.rejected.push_back({.index = i, .reason = std::move(reason)});
@@ -72,10 +82,7 @@ InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Sale
 bool SqlOrderStore::insert_together(Connection& at, long long sale,
                                     std::span<const SaleOrder> orders, std::int64_t epoch) const {
   if (orders.empty()) return true;
-  const auto units =
-      std::accumulate(orders.begin(), orders.end(), std::int64_t{0},
-                      [](std::int64_t sum, const SaleOrder& order) { return sum + order.units; });
-  if (!take_units(at, sale, units, epoch)) return false;
+  if (!take_units(at, sale, units_of(orders), epoch)) return false;
   try {
     return insert_rows(at, sale, orders) == static_cast<long long>(orders.size());
   } catch (const soci::soci_error& failure) {

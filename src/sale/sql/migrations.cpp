@@ -92,10 +92,18 @@ Migration payments() {
                        .condition = "state = 'due'"}}};
 }
 
+/// Buckets of a sale: what the rows of their stocks have from each other.
+Migration buckets() {
+  return {.version = 3,
+          .tables = {},
+          .columns = {{"sale_stock", "moved", "BIGINT NOT NULL DEFAULT 0"}},
+          .indexes = {}};
+}
+
 }  // namespace
 
 std::span<const Migration> migrations() {
-  static const std::vector<Migration> all{orders(), payments()};
+  static const std::vector<Migration> all{orders(), payments(), buckets()};
   return all;
 }
 

@@ -50,9 +50,11 @@ DatabaseStock SqlOrderStore::stock_of(Connection& at, long long sale) {
   long long initial = 0;
   long long remaining = 0;
   long long changed = 0;
-  at.sql << "SELECT initial, remaining, changed FROM sale_stock WHERE id = :s", soci::use(sale),
-      soci::into(initial), soci::into(remaining), soci::into(changed);
-  return {.initial = initial, .left = remaining, .changed = changed};
+  long long moved = 0;
+  at.sql << "SELECT initial, remaining, changed, moved FROM sale_stock WHERE id = :s",
+      soci::use(sale), soci::into(initial), soci::into(remaining), soci::into(changed),
+      soci::into(moved);
+  return {.initial = initial, .left = remaining, .changed = changed, .moved = moved};
 }
 
 /// For questions of which a sale that is not there has no answers: none has this id then.

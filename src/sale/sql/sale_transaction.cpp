@@ -6,6 +6,7 @@
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/sql/columns.hpp"
+#include "sale/sql/sibling_rows.hpp"
 
 namespace sluice::sale {
 
@@ -158,6 +159,8 @@ void SaleTransaction::note_refund(const OrderRow& row, std::int64_t amount,
 void SaleTransaction::change_stock(std::int64_t units) const {
   tell_if_it_reopens(units);
   const long long more = units;
+  // Of two buckets that do this at once, a database may undo one, which is tried again.
+  if (units < 0) gather_units(at_, dialect_, name_, -units);
   at_.sql << "UPDATE sale_stock SET remaining = remaining + :u WHERE id = :s", soci::use(more),
       soci::use(sale_);
 }

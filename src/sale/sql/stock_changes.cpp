@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sale/sql/order_store.hpp"
+#include "sale/sql/sibling_rows.hpp"
 #include "sale/sums.hpp"
 
 namespace sluice::sale {
@@ -34,7 +35,7 @@ std::optional<StockChange> SqlOrderStore::begin_stock_change(const std::string& 
         soci::use(in_sale), soci::use(seq), soci::use(delta);
     if (delta > 0) {
       SaleTransaction{at, dialect(), in_sale, sale}.tell_if_it_reopens(delta);
-      change_stock(at, in_sale, delta);
+      change_stock(at, sale, in_sale, delta);
     }
     change = StockChange{.seq = seq, .delta = delta, .now = true};
     return true;
@@ -42,7 +43,9 @@ std::optional<StockChange> SqlOrderStore::begin_stock_change(const std::string& 
   return change;
 }
 
-void SqlOrderStore::change_stock(Connection& at, long long sale, long long delta) {
+void SqlOrderStore::change_stock(Connection& at, const std::string& name, long long sale,
+                                 long long delta) const {
+  if (delta < 0) gather_units(at, dialect(), name, -delta);
   at.sql << "UPDATE sale_stock SET remaining = remaining + :d, changed = changed + :e "
             "WHERE id = :s",
       soci::use(delta), soci::use(delta), soci::use(sale);
@@ -53,19 +56,19 @@ void SqlOrderStore::end_stock_change(const std::string& sale, std::int64_t seq, 
     const long long in_sale = locked_id(at, sale);
     const auto change = pending(at, in_sale);
     if (!change || change->seq != seq) return false;  // another process has ended it
-    end_change(at, in_sale, *change, applied);
+    end_change(at, sale, in_sale, *change, applied);
     return true;
   });
 }
 
-void SqlOrderStore::end_change(Connection& at, long long sale, const StockChange& change,
-                               bool applied) {
+void SqlOrderStore::end_change(Connection& at, const std::string& name, long long sale,
+                               const StockChange& change, bool applied) const {
   const std::string state = applied ? "done" : "refused";
   const long long key = change.seq;
   at.sql << "UPDATE sale_changes SET state = :t WHERE sale = :s AND seq = :q", soci::use(state),
       soci::use(sale), soci::use(key);
-  if (change.delta < 0 && applied) change_stock(at, sale, change.delta);
-  if (change.delta > 0 && !applied) change_stock(at, sale, -change.delta);
+  if (change.delta < 0 && applied) change_stock(at, name, sale, change.delta);
+  if (change.delta > 0 && !applied) change_stock(at, name, sale, -change.delta);
 }
 
 long long SqlOrderStore::last_change(Connection& at, long long sale) {
@@ -84,10 +87,12 @@ void SqlOrderStore::note_stock_change(const std::string& sale, std::int64_t seq,
   sessions_.in_transaction([&](Connection& at) {
     const long long in_sale = locked_id(at, sale);
     if (last_change(at, in_sale) >= seq) return false;
-    if (const auto change = pending(at, in_sale)) end_change(at, in_sale, *change, false);
-    const auto there = stock_of(at, in_sale);
+    if (const auto change = pending(at, in_sale)) end_change(at, sale, in_sale, *change, false);
+    const auto before = stock_of(at, in_sale);
     const long long key = seq;
-    const long long delta = difference(stock, sum(there.initial, there.changed));
+    const long long delta = difference(stock, sum(before.initial, before.changed));
+    if (delta < 0) gather_units(at, dialect(), sale, -delta);
+    const auto there = stock_of(at, in_sale);
     if (sum(there.left, delta) < 0)
       throw Error{Errc::database,
                   fmt::format("{}: sale '{}' has {} units of {} left, so that its stock cannot be "
@@ -96,7 +101,7 @@ void SqlOrderStore::note_stock_change(const std::string& sale, std::int64_t seq,
                               sum(there.initial, there.changed), stock, seq)};
     at.sql << "INSERT INTO sale_changes (sale, seq, delta, state) VALUES (:s, :q, :d, 'done')",
         soci::use(in_sale), soci::use(key), soci::use(delta);
-    change_stock(at, in_sale, delta);
+    change_stock(at, sale, in_sale, delta);
     return true;
   });
 }

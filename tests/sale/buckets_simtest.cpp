@@ -1,0 +1,330 @@
+// A sale with buckets: units that move to where buyers are, whoever dies on the way, and whatever
+// one of its servers forgets.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "sale/bucket_life.hpp"
+
+namespace sluice {
+namespace {
+
+using test::BucketLife;
+
+TEST(SaleBuckets, KeepABuyerInOneBucketAndNumberWithItsLetter) {
+  BucketLife life{BucketLife::usual(16), 8};
+  std::set<std::string> numbers;
+  for (std::int64_t i = 0; i < 8; ++i) {
+    const auto buyer = life.buyer_of(i);
+    const auto first = life.buy(buyer);
+    ASSERT_EQ(first.outcome, SaleOutcome::admitted);
+    EXPECT_EQ(first.order->number.substr(0, 3), fmt::format("MT{}", static_cast<char>('A' + i)));
+    EXPECT_EQ(first.order->number.substr(11), "0001");
+    EXPECT_EQ(life.buy(buyer).order, first.order) << "the same request";
+    numbers.insert(first.order->number);
+  }
+  EXPECT_EQ(numbers.size(), 8U);
+  life.expect_sound();
+}
+
+TEST(SaleBuckets, V30_TheOnlyUnitOfEightBucketsIsSoldOnce) {
+  for (std::int64_t holder = 0; holder < 8; ++holder) {
+    BucketLife life{BucketLife::usual(1), 8};
+    const auto first = life.buy(life.buyer_of(holder));
+    EXPECT_EQ(first.outcome, SaleOutcome::admitted) << "it comes to where he is";
+    for (std::int64_t i = 0; i < 8; ++i)
+      EXPECT_EQ(life.buy(life.buyer_of(i, 1)).outcome, SaleOutcome::sold_out);
+    life.expect_sound();
+  }
+}
+
+TEST(SaleBuckets, V31_ATransferThatWasKilledAtAnyStepEndsOnce) {
+  for (int step = 0;; ++step) {
+    BucketLife life{BucketLife::usual(2), 2};
+    life.buy(life.buyer_of(1));
+    const auto buyer = life.buyer_of(1, 1);
+    const bool survived = life.survives_until(
+        step, [&](auto&, BucketedSale& sale, auto&) { sale.buy({buyer}, {"r"}).get(); });
+    life.expect_shares_add_up();
+    const auto look = life.look();
+    EXPECT_LE(look.units_under_way(), 1);
+    EXPECT_TRUE(life.buy(buyer).has_order()) << "step " << step;
+    EXPECT_EQ(life.buy(life.buyer_of(0)).outcome, SaleOutcome::sold_out);
+    life.expect_sound();
+    EXPECT_EQ(life.look().units_under_way(), 0);
+    if (survived) {
+      EXPECT_GE(step, 6);
+      break;
+    }
+  }
+}
+
+TEST(SaleBuckets, V31_UnitsThatDiedOnTheirWayAreFoundByOtherBucketsToo) {
+  BucketLife life{BucketLife::usual(3), 3};
+  const auto look = life.look();
+  ASSERT_EQ(life.shares().give(0, 1, 1, look).get()->units, 1);
+  EXPECT_EQ(life.sale().status().get().under_way, 1);
+  // 2 has one, 1 has one and one is on its way to it: all three come to a buyer of 2.
+  EXPECT_EQ(life.buy(life.buyer_of(2), "r", 3).outcome, SaleOutcome::admitted);
+  life.expect_sound();
+}
+
+TEST(SaleBuckets, V32_NobodyIsToldSoldOutWhileAUnitIsLeftAnywhere) {
+  for (std::int64_t holder = 0; holder < 4; ++holder) {
+    BucketLife life{BucketLife::usual(4), 4};
+    for (std::int64_t i = 0; i < 4; ++i)
+      if (i != holder) life.buy(life.buyer_of(i));
+    const auto other = (holder + 1) % 4;
+    EXPECT_EQ(life.buy(life.buyer_of(other, 1), "r", 2).outcome, SaleOutcome::not_enough);
+    EXPECT_EQ(life.look().at(holder).left(), 1) << "nothing moves for an order that cannot be";
+    EXPECT_EQ(life.buy(life.buyer_of(other, 1)).outcome, SaleOutcome::admitted);
+    EXPECT_EQ(life.buy(life.buyer_of(other, 2)).outcome, SaleOutcome::sold_out);
+    life.expect_sound();
+  }
+}
+
+// A unit is under way when the others are looked at: at no instant was none left.
+TEST(SaleBuckets, V32_AUnitThatRunsAheadOfTheLookIsNotMissed) {
+  BucketLife life{BucketLife::usual(1), 2};  // bucket 0 has it
+  int looks = 0;
+  const auto buyer = life.buyer_of(1);
+  Admission answer;
+  const auto run_ahead = [&] {
+    // Before bucket 0 is looked at it goes to 1, before 1 is looked at back to 0, and so on.
+    const auto look = life.look();
+    const std::int64_t holder = look.at(0).left() > 0 ? 0 : 1;
+    if (++looks > 40 || look.at(holder).left() == 0) return;
+    const auto given = life.shares().give(holder, 1 - holder, 1, look).get();
+    life.shares().take(holder, 1 - holder, *given, look).get();
+  };
+  ASSERT_TRUE(life.survives(run_ahead, [&](auto&, BucketedSale& sale, auto&) {
+    answer = sale.buy({buyer}, {"r"}).get();
+  }));
+  EXPECT_TRUE(answer.outcome == SaleOutcome::moving || answer.has_order())
+      << to_string(answer.outcome);
+  EXPECT_TRUE(life.buy(buyer).has_order());
+  life.expect_sound();
+}
+
+TEST(SaleBuckets, BorrowsHalfOfWhatADonorHasSoThatOthersNeedNotWait) {
+  BucketLife life{BucketLife::usual(2000), 2};
+  test::FaultyStore counted{life.store()};
+  auto sale = std::move(*BucketedSale::load(counted, "s").get());
+  const auto buyer = life.buyer_of(1);
+  for (int i = 0; i < 2000; ++i)
+    ASSERT_EQ(sale.buy({buyer}, {fmt::to_string(i)}).get().outcome, SaleOutcome::admitted) << i;
+  EXPECT_LE(counted.executed("sale/buckets/give"), 11U) << "log2 of 1000";
+  EXPECT_EQ(sale.buy({buyer}, {"late"}).get().outcome, SaleOutcome::sold_out);
+  life.expect_sound();
+}
+
+TEST(SaleBuckets, AnOrderOfManyUnitsGathersThemFromAllBuckets) {
+  BucketLife life{BucketLife::usual(26), 26};
+  EXPECT_EQ(life.buy(life.buyer_of(7), "r", 27 - 1).outcome, SaleOutcome::admitted);
+  EXPECT_EQ(life.buy(life.buyer_of(8)).outcome, SaleOutcome::sold_out);
+  life.expect_sound();
+  const auto row = life.orders().stock("s:7");
+  EXPECT_EQ(row->left, 0);
+  EXPECT_EQ(row->moved, 25) << "the rows of the others gave it what its own had not";
+}
+
+TEST(SaleBuckets, UnitsOfACancelledOrderAreSoldInAnyBucket) {
+  BucketLife life{BucketLife::usual(4), 4};
+  const auto buyer = life.buyer_of(0);
+  ASSERT_EQ(life.buy(buyer, "r", 4).outcome, SaleOutcome::admitted);
+  life.work();
+  auto sale = life.sale();
+  EXPECT_TRUE(sale.cancel(life.orders(), {buyer}, {"r"}, "why").now);
+  for (std::int64_t i = 0; i < 4; ++i)
+    EXPECT_EQ(life.buy(life.buyer_of(i)).outcome, SaleOutcome::admitted) << i;
+  life.expect_sound();
+}
+
+TEST(SaleBuckets, TheStockOfTheWholeChangesInBothDirections) {
+  BucketLife life{BucketLife::usual(8), 4};
+  auto sale = life.sale();
+  for (std::int64_t i = 0; i < 3; ++i) life.buy(life.buyer_of(i));
+  EXPECT_FALSE(sale.change_stock(life.orders(), 2)) << "3 are sold";
+  EXPECT_TRUE(sale.change_stock(life.orders(), 3));
+  EXPECT_EQ(life.buy(life.buyer_of(3)).outcome, SaleOutcome::sold_out);
+  EXPECT_EQ(sale.status().get().whole.stock, 3);
+  EXPECT_TRUE(sale.change_stock(life.orders(), 20));
+  EXPECT_EQ(life.buy(life.buyer_of(3), "r", 17).outcome, SaleOutcome::admitted);
+  EXPECT_EQ(sale.status().get().whole.state, SaleState::sold_out);
+  EXPECT_TRUE(sale.change_stock(life.orders(), 21));
+  life.expect_sound();
+  EXPECT_THROW(sale.bucket(0).change_stock(life.orders(), 5), Error);
+  EXPECT_THROW(sale.change_stock(life.orders(), 100'000), Error) << "4 digits";
+}
+
+TEST(SaleBuckets, RefuseWhatCannotBe) {
+  const auto store = engine::open_embedded({});
+  const auto create = [&](const SaleDefinition& definition, std::int64_t buckets) {
+    return BucketedSale::create(*store, definition, {.buckets = buckets}).get();
+  };
+  const auto usual = BucketLife::usual(10);
+  EXPECT_THROW(create(usual, 1), Error);
+  EXPECT_THROW(create(usual, 27), Error);
+  auto large = usual;
+  large.stock = 10'000;
+  EXPECT_THROW(create(large, 2), Error) << "a bucket may sell all of it, and has 9999 numbers";
+  create(usual, 4);
+  create(usual, 4);
+  EXPECT_THROW(create(usual, 8), Error) << "it has 4";
+  auto plain = usual;
+  plain.name = "plain";
+  plain.number_type = "P";
+  Sale::create(*store, plain).get();
+  EXPECT_THROW(create(plain, 4), Error) << "it is there without buckets";
+  EXPECT_FALSE(BucketedSale::load(*store, "plain").get());
+  EXPECT_FALSE(BucketedSale::load(*store, "nobody").get());
+  EXPECT_EQ(BucketedSale::load(*store, "s").get()->definition(), usual);
+}
+
+// --- servers that forget ---
+
+/// Bucket 0 gives all it has to bucket 1, which sells it; then one of them forgets.
+class BucketLoss : public testing::Test {
+ protected:
+  BucketLoss() {
+    for (std::int64_t i = 0; i < 2; ++i) life_.save(i);
+  }
+  void sell_all_in(std::int64_t bucket) {
+    EXPECT_EQ(life_.buy(life_.buyer_of(bucket), "all", 10).outcome, SaleOutcome::admitted);
+  }
+  BucketLife life_{BucketLife::usual(10), 2};
+};
+
+TEST_F(BucketLoss, ADonorThatForgotWhatItGaveDoesNotSellItOnceMore) {
+  sell_all_in(1);
+  life_.fail_over(0);
+  EXPECT_EQ(life_.buy(life_.buyer_of(0)).outcome, SaleOutcome::recovering);
+  EXPECT_EQ(life_.buy(life_.buyer_of(1, 1)).outcome, SaleOutcome::recovering)
+      << "nobody knows what bucket 0 has";
+  life_.recover(0);
+  for (std::int64_t i = 0; i < 2; ++i)
+    EXPECT_EQ(life_.buy(life_.buyer_of(i, 1)).outcome, SaleOutcome::sold_out);
+  life_.expect_sound();
+}
+
+TEST_F(BucketLoss, AReceiverThatForgotWhatItGotHasItAgain) {
+  sell_all_in(1);
+  life_.work();
+  life_.fail_over(1);
+  life_.recover(1);
+  EXPECT_EQ(life_.buy(life_.buyer_of(0)).outcome, SaleOutcome::sold_out);
+  life_.expect_sound();
+}
+
+TEST_F(BucketLoss, UnitsOfOrdersThatAreLostForGoodAreSoldAgain) {
+  sell_all_in(1);  // neither store nor database has it
+  life_.fail_over(1);
+  life_.recover(1);
+  sell_all_in(0);
+  life_.expect_sound();
+}
+
+TEST_F(BucketLoss, ABucketThatIsGoneIsMadeAgainFromTheDatabaseAndTheOthers) {
+  EXPECT_EQ(life_.buy(life_.buyer_of(0), "r", 7).outcome, SaleOutcome::admitted);
+  life_.work();
+  for (std::int64_t lost = 0; lost < 2; ++lost) {
+    life_.lose(lost);
+    EXPECT_EQ(BucketedSale::load(life_.store(), "s").get()->definition(), life_.definition());
+    EXPECT_EQ(life_.sale().status().get().whole.state, SaleState::recovering);
+    life_.recover(lost);
+    life_.expect_sound();
+  }
+  for (std::int64_t i = 0; i < 2; ++i) life_.lose(i);
+  EXPECT_FALSE(BucketedSale::load(life_.store(), "s").get());
+  recover_buckets(life_.store(), "s", life_.orders());
+  life_.expect_sound();
+  EXPECT_EQ(life_.buy(life_.buyer_of(1), "r", 3).outcome, SaleOutcome::admitted);
+}
+
+TEST_F(BucketLoss, AProgramThatCreatesTheSaleAgainDoesNotSellALostBucketOnceMore) {
+  sell_all_in(1);
+  life_.lose(0);
+  auto again =
+      BucketedSale::create(life_.store(), life_.definition(), {.buckets = life_.buckets()}).get();
+  EXPECT_EQ(again.buy({life_.buyer_of(0)}, {"r"}).get().outcome, SaleOutcome::recovering);
+  life_.recover(0);
+  EXPECT_EQ(again.buy({life_.buyer_of(0)}, {"r"}).get().outcome, SaleOutcome::sold_out);
+  life_.expect_sound();
+}
+
+TEST_F(BucketLoss, AWorkerThatRecoversRestoresTheShareToo) {
+  sell_all_in(1);
+  life_.fail_over(0);
+  auto sale = life_.sale();
+  OrderWorker{life_.store(), sale.bucket(0), life_.orders(), {.recovers = true}}.drain();
+  life_.expect_sound();
+}
+
+/// Whoever has taken units out of a donor, and is slow, comes too late when it was recovered.
+TEST_F(BucketLoss, UnitsThatWereGivenBeforeARecoveryAreNotTakenAfterIt) {
+  for (std::int64_t lost = 0; lost < 2; ++lost) {
+    const auto look = life_.look();
+    for (std::int64_t i = 0; i < 2; ++i) life_.save(i);
+    const auto given = life_.shares().give(0, 1, 1, look).get();
+    ASSERT_TRUE(given && given->n > 0);
+    life_.fail_over(lost);
+    EXPECT_FALSE(lost == 1 && life_.shares().take(0, 1, *given, look).get()) << "it is shut";
+    life_.recover(lost);
+    EXPECT_FALSE(life_.shares().take(0, 1, *given, look).get());
+    life_.expect_shares_add_up();
+  }
+  life_.expect_sound();
+}
+
+TEST_F(BucketLoss, ARestorationMayBeKilledAtEveryStep) {
+  for (int step = 0;; ++step) {
+    BucketLife life{BucketLife::usual(9), 3};
+    for (std::int64_t i = 0; i < 3; ++i) life.save(i);
+    EXPECT_EQ(life.buy(life.buyer_of(1), "r", 6).outcome, SaleOutcome::admitted);
+    const auto look = life.look();
+    life.shares().give(look.at(0).left() > 0 ? 0 : 2, 1, 1, look).get();
+    life.fail_over(0);
+    life.fail_over(2);
+    life.recover(2);  // all but the share
+    const bool survived = life.survives_until(step, [](Store& store, auto&, OrderStore& orders) {
+      recover(store, "s:0", orders);
+    });
+    auto sale = life.sale();
+    for (std::int64_t i = 0; i < 3; ++i)
+      OrderWorker{life.store(), sale.bucket(i), life.orders(), {.recovers = true}}.drain();
+    life.expect_sound();
+    EXPECT_EQ(life.buy(life.buyer_of(2), "r", 3).outcome, SaleOutcome::admitted) << step;
+    EXPECT_EQ(life.buy(life.buyer_of(0)).outcome, SaleOutcome::sold_out);
+    ASSERT_FALSE(HasFailure()) << "step " << step;
+    if (survived) break;
+  }
+}
+
+TEST_F(BucketLoss, ARestorationMayBeOvertakenAtEveryStep) {
+  for (int fatal = 0;; ++fatal) {
+    BucketLife life{BucketLife::usual(9), 3};
+    for (std::int64_t i = 0; i < 3; ++i) life.save(i);
+    EXPECT_EQ(life.buy(life.buyer_of(1), "r", 6).outcome, SaleOutcome::admitted);
+    life.fail_over(0);
+    int step = fatal;
+    const auto overtake = [&] {
+      if (step-- == 0) life.recover(0);
+    };
+    try {
+      life.survives(overtake,
+                    [](Store& store, auto&, OrderStore& orders) { recover(store, "s:0", orders); });
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::server) << error.what();
+    }
+    auto sale = life.sale();
+    for (std::int64_t i = 0; i < 3; ++i)
+      OrderWorker{life.store(), sale.bucket(i), life.orders(), {.recovers = true}}.drain();
+    life.expect_sound();
+    EXPECT_EQ(life.buy(life.buyer_of(2), "r", 3).outcome, SaleOutcome::admitted) << fatal;
+    ASSERT_FALSE(HasFailure()) << "step " << fatal;
+    if (step >= 0) break;
+  }
+}
+
+}  // namespace
+}  // namespace sluice
