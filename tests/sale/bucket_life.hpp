@@ -91,24 +91,33 @@ class BucketLife {
   }
   void recover(std::int64_t bucket) { sluice::recover(*store_, fmt::format("s:{}", bucket), *orders_); }
 
+  /// As workers do, once those that died are known to be dead.
+  void heal() {
+    pass(std::chrono::seconds{61});
+    auto sale = this->sale();
+    for (std::int64_t i = 0; i < buckets(); ++i)
+      OrderWorker{*store_, sale.bucket(i), *orders_, {.recovers = true}}.drain();
+  }
+
   // --- processes that die, or are overtaken ---
 
   /// Does `deed` in a process; before each of its steps, by the store and the database,
   /// `before_step` is called, which may throw Killed. False: it was killed.
   template <class Deed>
-  bool survives(const std::function<void()>& before_step, const Deed& deed) {
+  bool survives(const std::function<void(std::string_view call)>& before_step, const Deed& deed) {
     bool is_ready = false;
     FaultyStore mortal{*store_};
-    mortal.plan = [&](std::string_view) {
-      if (is_ready) before_step();
+    mortal.plan = [&](std::string_view call) {
+      if (is_ready) before_step(call);
       return Fault::none;
     };
     WatchedOrders mortal_orders{*orders_};
-    mortal_orders.before = [&](std::string_view) { before_step(); };
-    auto sale = std::move(*BucketedSale::load(mortal, "s").get());
+    mortal_orders.before = before_step;
+    auto sale = BucketedSale::load(mortal, "s").get();
+    if (!sale) return true;  // every bucket is gone
     is_ready = true;
     try {
-      deed(mortal, sale, mortal_orders);
+      deed(mortal, *sale, mortal_orders);
     } catch (const Killed&) {
       return false;
     }
@@ -118,10 +127,19 @@ class BucketLife {
   template <class Deed>
   bool survives_until(int step, const Deed& deed) {
     return survives(
-        [&] {
+        [&](std::string_view) {
           if (step-- == 0) throw Killed{};
         },
         deed);
+  }
+
+  /// Calls `mishap` before the n-th step of a deed, of those that have to do with shares.
+  static std::function<void(std::string_view)> at_step_of_shares(
+      int& n, const std::function<void()>& mishap) {
+    return [&n, mishap, has_begun = false](std::string_view call) mutable {
+      has_begun |= call.starts_with("sale/buckets/");
+      if (has_begun && n-- == 0) mishap();
+    };
   }
 
   /// I7, and that no bucket has sold more than it has.

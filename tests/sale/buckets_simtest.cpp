@@ -89,7 +89,7 @@ TEST(SaleBuckets, V32_AUnitThatRunsAheadOfTheLookIsNotMissed) {
   int looks = 0;
   const auto buyer = life.buyer_of(1);
   Admission answer;
-  const auto run_ahead = [&] {
+  const auto run_ahead = [&](std::string_view) {
     // Before bucket 0 is looked at it goes to 1, before 1 is looked at back to 0, and so on.
     const auto look = life.look();
     const std::int64_t holder = look.at(0).left() > 0 ? 0 : 1;
@@ -136,7 +136,7 @@ TEST(SaleBuckets, UnitsOfACancelledOrderAreSoldInAnyBucket) {
   auto sale = life.sale();
   EXPECT_TRUE(sale.cancel(life.orders(), {buyer}, {"r"}, "why").now);
   for (std::int64_t i = 0; i < 4; ++i)
-    EXPECT_EQ(life.buy(life.buyer_of(i)).outcome, SaleOutcome::admitted) << i;
+    EXPECT_EQ(life.buy(life.buyer_of(i, 1)).outcome, SaleOutcome::admitted) << i;
   life.expect_sound();
 }
 
@@ -286,12 +286,11 @@ TEST_F(BucketLoss, ARestorationMayBeKilledAtEveryStep) {
     life.fail_over(0);
     life.fail_over(2);
     life.recover(2);  // all but the share
-    const bool survived = life.survives_until(step, [](Store& store, auto&, OrderStore& orders) {
-      recover(store, "s:0", orders);
-    });
-    auto sale = life.sale();
-    for (std::int64_t i = 0; i < 3; ++i)
-      OrderWorker{life.store(), sale.bucket(i), life.orders(), {.recovers = true}}.drain();
+    int left = step;
+    const bool survived = life.survives(
+        BucketLife::at_step_of_shares(left, [] { throw BucketLife::Killed{}; }),
+        [](Store& store, auto&, OrderStore& orders) { recover(store, "s:0", orders); });
+    life.heal();
     life.expect_sound();
     EXPECT_EQ(life.buy(life.buyer_of(2), "r", 3).outcome, SaleOutcome::admitted) << step;
     EXPECT_EQ(life.buy(life.buyer_of(0)).outcome, SaleOutcome::sold_out);
@@ -306,23 +305,18 @@ TEST_F(BucketLoss, ARestorationMayBeOvertakenAtEveryStep) {
     for (std::int64_t i = 0; i < 3; ++i) life.save(i);
     EXPECT_EQ(life.buy(life.buyer_of(1), "r", 6).outcome, SaleOutcome::admitted);
     life.fail_over(0);
-    int step = fatal;
-    const auto overtake = [&] {
-      if (step-- == 0) life.recover(0);
-    };
+    int left = fatal;
     try {
-      life.survives(overtake,
+      life.survives(BucketLife::at_step_of_shares(left, [&] { life.recover(0); }),
                     [](Store& store, auto&, OrderStore& orders) { recover(store, "s:0", orders); });
     } catch (const Error& error) {
       EXPECT_EQ(error.errc(), Errc::server) << error.what();
     }
-    auto sale = life.sale();
-    for (std::int64_t i = 0; i < 3; ++i)
-      OrderWorker{life.store(), sale.bucket(i), life.orders(), {.recovers = true}}.drain();
+    life.heal();
     life.expect_sound();
     EXPECT_EQ(life.buy(life.buyer_of(2), "r", 3).outcome, SaleOutcome::admitted) << fatal;
     ASSERT_FALSE(HasFailure()) << "step " << fatal;
-    if (step >= 0) break;
+    if (left >= 0) break;
   }
 }
 

@@ -2,7 +2,7 @@
 --   capacity   its share: units that were sold here, and that may be
 --   moves      a word that all buckets have: units move between buckets of one word alone, and each
 --              recovery of a share makes a new one. None: the share is not known.
---   frozen     the word of a recovery of a share that is under way: no units move
+--   frozen     the word of a recovery of shares that is under way, or died: no units move
 --   out:R      "n units": the latest transfer to bucket R, its n-th
 --   in:D       n of the latest transfer that came from bucket D
 -- A transfer is under way as long as the donor's n is above the receiver's.
@@ -73,19 +73,28 @@ redis.call('hset', KEYS[1], 'frozen', ARGV[1])
 return {0, unpack(redis.call('hgetall', KEYS[1]))}
 
 -- script set_share
--- Set a frozen bucket's share, and forget its transfers: units may move again.
+-- Set a frozen bucket's share, and forget its transfers.
 -- KEYS[1] sale hash   ARGV[1] word of the recovery, now also of the moves   ARGV[2] the share
 -- Reply: 1; 0 another recovery has begun, or the bucket is lost
 -- include sale/recovery.lua store
 -- include sale/recovery.lua is_shut
 local sale = redis.call('hmget', KEYS[1], 'frozen', 'recovering', 'store')
 if sale[1] ~= ARGV[1] or is_shut(sale[2], sale[3]) then return 0 end
-local past = {'frozen'}
+local past = {'frozen'}  -- one is needed, and this one is written anew
 for _, field in ipairs(redis.call('hkeys', KEYS[1])) do
   if string.match(field, '^in:%d+$') or string.match(field, '^out:%d+$') then
     past[#past + 1] = field
   end
 end
 redis.call('hdel', KEYS[1], unpack(past))
-redis.call('hset', KEYS[1], 'capacity', ARGV[2], 'moves', ARGV[1])
+redis.call('hset', KEYS[1], 'capacity', ARGV[2], 'moves', ARGV[1], 'frozen', ARGV[1])
+return 1
+
+-- script thaw
+-- Units may move from and to this bucket again, once all shares are set.
+-- KEYS[1] sale hash   ARGV[1] word of the recovery
+-- Reply: 1; 0 another recovery has begun
+local sale = redis.call('hmget', KEYS[1], 'moves', 'frozen')
+if sale[1] ~= ARGV[1] or (sale[2] or ARGV[1]) ~= ARGV[1] then return 0 end
+redis.call('hdel', KEYS[1], 'frozen')
 return 1

@@ -193,6 +193,7 @@ class Restoration {
   void undo_transfers(Look& look) const;
   void share_out(Look& look) const;
   void set(std::int64_t bucket, std::int64_t capacity);
+  void thaw(std::int64_t bucket);
   [[noreturn]] void give_up(std::int64_t bucket) const;
 
   Store& store_;
@@ -216,10 +217,9 @@ bool Restoration::run() {
   auto look = freeze();
   undo_transfers(look);
   share_out(look);
-  // The lost ones last: until then any of them says that this has to be done.
-  for (const bool lost : {false, true})
-    for (std::int64_t i = 0; i < shares_.count(); ++i)
-      if (const auto& share = look.at(i); is_lost(share) == lost) set(i, share.capacity);
+  // All before the first one thaws: else two restorations at once could leave buckets of two words.
+  for (std::int64_t i = 0; i < shares_.count(); ++i) set(i, look.at(i).capacity);
+  for (std::int64_t i = 0; i < shares_.count(); ++i) thaw(i);
   log(LogLevel::warning, fmt::format("sale '{}': the shares of its buckets are restored", sale_));
   return true;
 }
@@ -279,6 +279,12 @@ void Restoration::set(std::int64_t bucket, std::int64_t capacity) {
   const auto done =
       store_.run(scripts::sale_buckets_set_share, {shares_.key(bucket)}, {word_, units}, repeatable)
           .get();
+  if (done.as_integer() != 1) give_up(bucket);
+}
+
+void Restoration::thaw(std::int64_t bucket) {
+  const auto done =
+      store_.run(scripts::sale_buckets_thaw, {shares_.key(bucket)}, {word_}, repeatable).get();
   if (done.as_integer() != 1) give_up(bucket);
 }
 
