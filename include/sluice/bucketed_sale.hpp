@@ -32,6 +32,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/order_store.hpp"
@@ -81,6 +82,8 @@ class BucketedSale {
   Sale& bucket(std::int64_t index);
   const Sale& bucket(std::int64_t index) const;
   Sale& bucket_of(const BuyerId& buyer);
+  /// The one that gave a number; null: none did.
+  Sale* bucket_of_number(std::string_view number);
 
   /// As Sale::buy(). `moving`: others were quicker, each time that units came to this bucket; ask
   /// again soon, with the same request id. `recovering`: all units that may be left are in a bucket

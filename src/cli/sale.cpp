@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <variant>
 
 #include "base/instant.hpp"
 #include "base/integer.hpp"
@@ -14,6 +15,7 @@
 #include "cli/output.hpp"
 #include "cli/sale_args.hpp"
 #include "cli/sales_file.hpp"
+#include "sluice/bucketed_sale.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
@@ -28,13 +30,45 @@ std::unique_ptr<OrderStore> open_orders(const SaleArgs& args) {
   return open_order_store(set && *set ? set : "sqlite:orders.db");
 }
 
+namespace {
+
+/// Both have the same verbs.
+using AnySale = std::variant<Sale, BucketedSale>;
+
+AnySale load_any(Store& store, const std::string& name) {
+  if (auto sale = Sale::load(store, name).get()) return std::move(*sale);
+  if (auto sale = BucketedSale::load(store, name).get()) return std::move(*sale);
+  throw Error{Errc::bad_argument,
+              fmt::format("{} knows no sale '{}': make it with 'sluice sale create {} --stock N'",
+                          store.describe(), name, name)};
+}
+
+SaleStatus status_of(Sale& sale) { return sale.status().get(); }
+SaleStatus status_of(BucketedSale& sale) { return sale.status().get().whole; }
+SaleStatus status_of(AnySale& any) {
+  return std::visit([](auto& sale) { return status_of(sale); }, any);
+}
+
+}  // namespace
+
+/// For what is done bucket by bucket.
 Sale load_sale(Store& store, const std::string& name) {
-  auto sale = Sale::load(store, name).get();
-  if (!sale)
-    throw Error{Errc::bad_argument,
-                fmt::format("{} knows no sale '{}': make it with 'sluice sale create {} --stock N'",
-                            store.describe(), name, name)};
-  return std::move(*sale);
+  auto any = load_any(store, name);
+  if (auto* const sale = std::get_if<Sale>(&any)) return std::move(*sale);
+  throw Error{Errc::bad_argument,
+              fmt::format("sale '{0}' has {1} buckets: do it for each, '{0}:0' to '{0}:{2}'", name,
+                          std::get<BucketedSale>(any).buckets(),
+                          std::get<BucketedSale>(any).buckets() - 1)};
+}
+
+/// The one that has, or would have, the order which the options name.
+Sale load_sale_of_order(Store& store, const SaleArgs& args) {
+  auto any = load_any(store, args.definition.name);
+  if (auto* const sale = std::get_if<Sale>(&any)) return std::move(*sale);
+  auto& whole = std::get<BucketedSale>(any);
+  auto* const bucket = args.number.empty() ? &whole.bucket_of(BuyerId{args.buyer})
+                                           : whole.bucket_of_number(args.number);
+  return std::move(bucket ? *bucket : whole.bucket(0));
 }
 
 /// A word that is not empty: one that is may come from a variable of a shell that was not set, and
@@ -72,8 +106,28 @@ std::vector<SaleDefinition> definitions_of(const SaleArgs& args) {
   return {definition};
 }
 
+int create_buckets(const Globals& globals, const SaleArgs& args, const SaleDefinition& sale) {
+  const auto store = open_store(globals);
+  const BucketOptions options{.buckets = args.buckets};
+  if (args.also_orders.empty())
+    BucketedSale::create(*store, sale, options).get();
+  else
+    BucketedSale::create(*store, sale, options, *open_order_store(args.also_orders));
+  warn_if_in_memory(globals, "the sale");
+  print(globals.json,
+        Json::object({{"ok", true},
+                      {"sale", sale.name},
+                      {"stock", sale.stock},
+                      {"buckets", args.buckets}}),
+        fmt::format("sale '{}' with {} units in {} buckets", sale.name, sale.stock, args.buckets));
+  return exit_ok;
+}
+
 int create(const Globals& globals, const SaleArgs& args) {
   const auto sales = definitions_of(args);
+  if (args.buckets > 1 && !args.file.empty())
+    throw Error{Errc::bad_argument, "--buckets is for one sale, not for those of --file"};
+  if (args.buckets > 1) return create_buckets(globals, args, sales.front());
   const auto store = open_store(globals);
   for (const auto& sale : sales) Sale::check(*store, sale).get();  // all, before any is created
   Json all = Json::array();
@@ -126,9 +180,13 @@ int list(const Globals& globals, const SaleArgs&) {
 
 int buy(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  Sale sale = load_sale(*store, args.definition.name);
+  AnySale any = load_any(*store, args.definition.name);
   const std::string request = args.request.empty() ? random_uuid() : args.request;
-  const Admission answer = sale.buy(BuyerId{args.buyer}, RequestId{request}, args.units).get();
+  const Admission answer = std::visit(
+      [&](auto& sale) {
+        return sale.buy(BuyerId{args.buyer}, RequestId{request}, args.units).get();
+      },
+      any);
   Json json = Json::object(
       {{"ok", answer.has_order()}, {"outcome", to_string(answer.outcome)}, {"request", request}});
   std::string text{to_string(answer.outcome)};
@@ -148,10 +206,11 @@ int buy(const Globals& globals, const SaleArgs& args) {
 
 int change_stock(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  Sale sale = load_sale(*store, args.definition.name);
+  AnySale any = load_any(*store, args.definition.name);
   const auto orders = open_orders(args);
-  const bool changed = sale.change_stock(*orders, args.stock);
-  const SaleStatus now = sale.status().get();
+  const bool changed =
+      std::visit([&](auto& sale) { return sale.change_stock(*orders, args.stock); }, any);
+  const SaleStatus now = status_of(any);
   print(globals.json,
         Json::object(
             {{"ok", changed}, {"stock", now.stock}, {"sold", now.sold}, {"left", now.left()}}),
@@ -175,9 +234,33 @@ int archive(const Globals& globals, const SaleArgs& args) {
   return exit_ok;
 }
 
+int status_of_buckets(const Globals& globals, BucketedSale& sale) {
+  const BucketedStatus now = sale.status().get();
+  const auto& whole = now.whole;
+  Json json = status_of(whole, {"ok", true});
+  Json buckets = Json::array();
+  std::string text = fmt::format(
+      "{}: {} of {} sold in {} orders, {} left; {} on their way to the database, {} dead letters",
+      to_string(whole.state), whole.sold, whole.stock, whole.orders, whole.left(), whole.waiting,
+      whole.dead);
+  for (std::size_t i = 0; i < now.buckets.size(); ++i) {
+    const auto& bucket = now.buckets[i];
+    buckets.add(status_of(bucket, {"bucket", i}));
+    text += fmt::format("\n  bucket {:>2}: {:<10} {:>10} of {:>10} sold", i, to_string(bucket.state),
+                        bucket.sold, bucket.stock);
+  }
+  if (now.under_way > 0) text += fmt::format("\n  {} on their way between buckets", now.under_way);
+  json.add("under_way", now.under_way);
+  json.add("buckets", std::move(buckets));
+  print(globals.json, json, text);
+  return exit_ok;
+}
+
 int status(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  const SaleStatus now = load_sale(*store, args.definition.name).status().get();
+  AnySale any = load_any(*store, args.definition.name);
+  if (auto* const sale = std::get_if<BucketedSale>(&any)) return status_of_buckets(globals, *sale);
+  const SaleStatus now = status_of(any);
   print(globals.json, status_of(now, {"ok", true}),
         fmt::format("{}: {} of {} sold in {} orders, {} left; {} on their way to the database, {} "
                     "dead letters",
@@ -188,11 +271,15 @@ int status(const Globals& globals, const SaleArgs& args) {
 
 int close(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  Sale sale = load_sale(*store, args.definition.name);
-  if (args.also_orders.empty())
-    sale.close().get();
-  else
-    sale.close(*open_order_store(args.also_orders));
+  AnySale any = load_any(*store, args.definition.name);
+  std::visit(
+      [&](auto& sale) {
+        if (args.also_orders.empty())
+          sale.close().get();
+        else
+          sale.close(*open_order_store(args.also_orders));
+      },
+      any);
   print(globals.json, Json::object({{"ok", true}}),
         fmt::format("sale '{}' is closed", args.definition.name));
   return exit_ok;
@@ -266,9 +353,10 @@ Json differences_of(const SaleAudit& found) {
 
 int audit_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  Sale sale = load_sale(*store, args.definition.name);
+  const AnySale any = load_any(*store, args.definition.name);
   const auto orders = open_orders(args);
-  const SaleAudit found = audit(*store, sale, *orders, {.named = args.named});
+  const SaleAudit found = std::visit(
+      [&](const auto& sale) { return audit(*store, sale, *orders, {.named = args.named}); }, any);
   if (!globals.json) {
     print_checks(found.checks);
     for (const auto& one : found.differences) put("  differs {}\n", to_string(one));
@@ -294,15 +382,25 @@ int audit_sale(const Globals& globals, const SaleArgs& args) {
 int work(const Globals& globals, const SaleArgs& args) {
   const StopOnSignal stop;
   const auto store = open_store(globals);
-  const Sale sale = load_sale(*store, args.definition.name);
-  const auto orders = open_orders(args);
-  OrderWorker worker{*store, sale, *orders, {.recovers = args.recovers}};
-  if (args.until_empty) {
-    worker.drain(stop.token());
+  const AnySale any = load_any(*store, args.definition.name);
+  const auto work_until = [&](auto& worker) {
+    if (args.until_empty)
+      worker.drain(stop.token());
+    else
+      worker.run(stop.token());
+    return worker.progress();
+  };
+  const OrderWorkerOptions options{.recovers = args.recovers};
+  WorkerProgress done;
+  if (const auto* const sale = std::get_if<Sale>(&any)) {
+    const auto orders = open_orders(args);
+    OrderWorker worker{*store, *sale, *orders, options};
+    done = work_until(worker);
   } else {
-    worker.run(stop.token());
+    BucketedWorker worker{*store, std::get<BucketedSale>(any), [&] { return open_orders(args); },
+                          options};
+    done = work_until(worker);
   }
-  const WorkerProgress done = worker.progress();
   print(globals.json,
         Json::object({{"ok", done.dead == 0},
                       {"inserted", done.inserted},
@@ -316,8 +414,12 @@ int work(const Globals& globals, const SaleArgs& args) {
 int recover_sale(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
   const auto orders = open_orders(args);
-  const SaleRecovery done =
-      recover(*store, args.definition.name, *orders, {.new_database = args.new_database});
+  const auto& name = args.definition.name;
+  const RecoveryOptions options{.new_database = args.new_database};
+  const bool has_buckets =
+      BucketedSale::load(*store, name).get() || !orders->definition(name + ":0").empty();
+  const SaleRecovery done = has_buckets ? recover_buckets(*store, name, *orders, options)
+                                        : recover(*store, name, *orders, options);
   print(
       globals.json,
       Json::object({{"ok", true},
@@ -349,6 +451,9 @@ std::vector<Option> definition_options(SaleArgs& args) {
       {"--opens", "INSTANT", "From when the store's clock lets buyers in",
        into_instant(definition.opens_at)},
       {"--closes", "INSTANT", "Until when", into_instant(definition.closes_at)},
+      {"--buckets", "N",
+       "In so many parts, which servers share; numbers are counted in each: see buckets.md",
+       into(args.buckets, 1, 26)},
       {"--limit", "N", "Orders a buyer may have; 0: no limit", into(definition.limit, 0, most)},
       {"--unit-limit", "N", "Units a buyer may have in all; 0: no limit",
        into(definition.unit_limit, 0, most)},

@@ -27,6 +27,7 @@ struct SaleArgs {
   std::string reason;
   std::string key;
   std::int64_t stock = -1;  ///< not given
+  std::int64_t buckets = 1;
   std::size_t step = ArchiveOptions{}.step;
   PaymentTerms payment;
   std::chrono::milliseconds pay_within =
@@ -41,6 +42,7 @@ struct SaleArgs {
 std::unique_ptr<OrderStore> open_orders(const SaleArgs& args);
 /// Throws Error{bad_argument}: the store knows no such sale; says what to do.
 Sale load_sale(Store& store, const std::string& name);
+Sale load_sale_of_order(Store& store, const SaleArgs& args);
 /// A word that is not empty.
 Target into_word(std::string& word);
 

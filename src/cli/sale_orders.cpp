@@ -40,14 +40,14 @@ std::string text_of(const UnitsResult& result) {
 
 int cancel_order(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  Sale sale = load_sale(*store, args.definition.name);
+  Sale sale = load_sale_of_order(*store, args);
   const auto orders = open_orders(args);
   BuyerId buyer{args.buyer};
   RequestId request{args.request};
   if (args.number.empty() == (buyer.value.empty() || request.value.empty()))
     throw Error{Errc::bad_argument, "say which order: --number, or --buyer and --request"};
   if (!args.number.empty()) {
-    const auto order = orders->find_number(args.definition.name, args.number);
+    const auto order = orders->find_number(sale.definition().name, args.number);
     if (order) buyer = order->buyer, request = order->request;
   }
   EndedOrder ended;
@@ -73,10 +73,10 @@ int cancel_order(const Globals& globals, const SaleArgs& args) {
 
 int refund_order(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  Sale sale = load_sale(*store, args.definition.name);
+  Sale sale = load_sale_of_order(*store, args);
   const auto orders = open_orders(args);
   UnitsResult result;
-  if (const auto order = orders->find_number(args.definition.name, args.number))
+  if (const auto order = orders->find_number(sale.definition().name, args.number))
     result = sale.cancel_units(*orders, order->buyer, order->request, args.refunded_units, args.key,
                                args.reason);
   using enum UnitsResult::Outcome;

@@ -167,6 +167,7 @@ http::Response answer_of(const SaleDefinition& sale, const Admission& admission,
     case full: return http::problem(problems::full);
     case not_started: return server::not_started(sale);
     case closed: return http::problem(problems::closed);
+    case moving:
     case SaleOutcome::recovering:
     case not_loaded: return server::recovering();  // its worker makes a lost sale again
   }

@@ -105,6 +105,7 @@ inline constexpr std::array nouns{
     Noun{"shared_bloom_filter", "bloom"},
     Noun{"cache_guard", "cache"},
     Noun{"sale", "sale"},
+    Noun{"bucketed_sale", "sale"},
     Noun{"order_store", "sale"},
     Noun{"order_worker", "sale"},
     Noun{"order_payments", "sale"},

@@ -325,6 +325,10 @@ std::int64_t BucketedSale::buckets() const noexcept { return impl_->count(); }
 Sale& BucketedSale::bucket(std::int64_t index) { return impl_->bucket(index); }
 const Sale& BucketedSale::bucket(std::int64_t index) const { return impl_->bucket(index); }
 Sale& BucketedSale::bucket_of(const BuyerId& buyer) { return impl_->bucket_of(buyer); }
+Sale* BucketedSale::bucket_of_number(std::string_view number) {
+  const auto index = sale::bucket_of_number(number, definition(), buckets());
+  return index ? &bucket(*index) : nullptr;
+}
 
 Task<Admission> BucketedSale::buy(BuyerId buyer, RequestId request, std::int64_t units) {
   return impl_->buy(std::move(buyer), std::move(request), units);

@@ -81,8 +81,8 @@ return {0, unpack(redis.call('hgetall', KEYS[1]))}
 local sale = redis.call('hmget', KEYS[1], 'frozen', 'recovering', 'store')
 if sale[1] ~= ARGV[1] or is_shut(sale[2], sale[3]) then return 0 end
 local past = {'frozen'}  -- one is needed, and this one is written anew
-for _, field in ipairs(redis.call('hkeys', KEYS[1])) do
-  if string.match(field, '^in:%d+$') or string.match(field, '^out:%d+$') then
+for i, field in ipairs(redis.call('hgetall', KEYS[1])) do
+  if i % 2 == 1 and (string.match(field, '^in:%d+$') or string.match(field, '^out:%d+$')) then
     past[#past + 1] = field
   end
 end
