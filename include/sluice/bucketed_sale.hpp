@@ -1,7 +1,7 @@
 /// A flash sale whose stock lies in several buckets, each on a server of its own: for more buyers a
 /// second than one Redis admits (some 138,000).
 ///
-/// Guarantee: as Sale's, of the whole. A buyer is always in the same bucket, and so are his limit
+/// Guarantee (docs/buckets.md#guarantee): as Sale's, of the whole. A buyer is always in the same bucket, and so are his limit
 ///   and his requests. A bucket that has too few units gets some from the others while the buyer
 ///   waits; `sold_out` is said only where at one instant no bucket had a unit, and none was on its
 ///   way, and `not_enough` in the same way. All buckets and what is on its way between them are the

@@ -26,6 +26,7 @@ class BucketedSaleContract : public test::StoreContract {
   }
 };
 SLUICE_EVERY_STORE(BucketedSaleContract);
+SLUICE_SHARDED_STORE(BucketedSaleContract);
 
 TEST_P(BucketedSaleContract, SellsEachUnitOnceToWhomeverItMoves) {
   auto sale = make(5, 4);

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 14> pages{
-    "bloom",        "cache",        "fair_mutex",   "fencing",     "latch",
+constexpr std::array<const char*, 15> pages{
+    "bloom",        "buckets",      "cache",        "fair_mutex",   "fencing",     "latch",
     "lock",         "lock_watch",   "multi_lock",   "quorum_lock", "semaphore",
     "rate_limiter", "shared_bloom", "shared_mutex", "waiting_room"};
 

@@ -10,7 +10,6 @@
 #include "sale/definition.hpp"
 #include "sale/settlement.hpp"
 #include "sale/sums.hpp"
-#include "sluice/when_all.hpp"
 
 namespace sluice {
 
@@ -115,12 +114,11 @@ SaleState state_of(const BucketedStatus& status, const sale::Look& look) {
 }  // namespace
 
 Task<BucketedStatus> BucketedSale::Impl::status() {
-  std::vector<Task<SaleStatus>> asked;
-  asked.reserve(sales_.size());
-  for (auto& sale : sales_) asked.push_back(sale.status());
-  auto all = when_all(std::move(asked));
   BucketedStatus status;
-  status.buckets = co_await all;
+  for (auto& sale : sales_) {
+    auto asked = sale.status();
+    status.buckets.push_back(co_await asked);
+  }
   auto looked = shares_.look();
   const sale::Look look = co_await looked;
   for (const auto& share : look.shares)

@@ -12,7 +12,7 @@
 #include "sale/differences.hpp"
 #include "sale/sums.hpp"
 #include "sluice/log.hpp"
-#include "sluice/when_all.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -55,6 +55,14 @@ Share share_of(const std::string& key, const Value& reply) {
     }
   }
   return share;
+}
+
+/// The same where it may be an error.
+Share share_of_reply(const std::string& key, const Value& reply) {
+  if (!reply.is_error()) return share_of(key, reply);
+  Share unknown;
+  unknown.failure = error_of_reply(reply.as_text());
+  return unknown;
 }
 
 std::string text_of(std::int64_t number) { return fmt::to_string(number); }
@@ -128,12 +136,24 @@ Task<Share> Shares::look_at(const std::string& key) {
 }
 
 Task<Look> Shares::look() {
-  std::vector<Task<Share>> asked;
-  asked.reserve(keys_.size());
-  for (const auto& key : keys_) asked.push_back(look_at(key));
-  auto all = when_all(std::move(asked));
   Look look;
-  look.shares = co_await all;
+  try {
+    Batch batch;
+    for (const auto& key : keys_) {
+      const std::string_view name = key;
+      batch.add(scripts::sale_buckets_look, Words{&name, 1}, {});
+    }
+    const std::vector<Value> replies = co_await store_.run(std::move(batch), repeatable);
+    for (std::size_t i = 0; i < keys_.size(); ++i)
+      look.shares.push_back(share_of_reply(keys_[i], replies.at(i)));
+    co_return look;
+  } catch (const Error&) {
+    look.shares.clear();  // a server does not answer: which one it is, is asked below
+  }
+  for (const auto& key : keys_) {
+    auto asked = look_at(key);
+    look.shares.push_back(co_await asked);
+  }
   co_return look;
 }
 

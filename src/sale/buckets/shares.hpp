@@ -80,7 +80,8 @@ class Shares {
  public:
   Shares(Store& store, const SaleDefinition& whole, std::int64_t count);
 
-  /// One round trip. A bucket that cannot be asked says why; none of them throws.
+  /// One round trip, or one for each bucket where a server does not answer. A bucket that cannot be
+  /// asked says why; none of them throws.
   Task<Look> look();
   /// Two looks between which no units moved; empty: they did, each time.
   Task<std::optional<Look>> look_at_one_instant();
