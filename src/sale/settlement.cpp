@@ -130,7 +130,8 @@ Settlement::Settlement(Store& store, const SaleDefinition& sale, OrderStore& ord
       keys_(sale.name),
       orders_(orders),
       records_(store, sale),
-      is_shut_(attach(store, sale, orders)) {
+      is_shut_(attach(store, sale, orders)),
+      epoch_(store.run({"HGET", keys_.sale, "epoch"}).get()) {
   // Prices and deadlines are the database's to know, also before a worker has run.
   if (sale.payment && orders.definition(sale.name).empty()) enter(store, sale, orders);
 }
@@ -144,8 +145,11 @@ void Settlement::check_gate() const {
 }
 
 /// Of the sale's hash; 0: it is not there.
-std::int64_t Settlement::figure(std::string_view field) {
-  const auto value = store_.run({"HGET", keys_.sale, field}).get();
+std::int64_t Settlement::figure(std::string_view field) const {
+  return figure(field, store_.run({"HGET", keys_.sale, field}).get());
+}
+
+std::int64_t Settlement::figure(std::string_view field, const Value& value) const {
   if (value.is_null()) return 0;
   if (const auto found = figure_of(value)) return *found;
   throw Error{Errc::corrupt,
@@ -156,7 +160,8 @@ std::int64_t Settlement::figure(std::string_view field) {
 
 InsertResult Settlement::insert_ended(const SaleOrder& order, OrderState state,
                                       const std::string& reason) {
-  const auto result = orders_.insert_ended(sale_.name, order, state, reason, figure("epoch"));
+  const auto result =
+      orders_.insert_ended(sale_.name, order, state, reason, figure("epoch", epoch_));
   if (result.stale)
     throw Error{Errc::server, fmt::format("sale '{}' is being recovered: cancel order {} when that "
                                           "has ended",

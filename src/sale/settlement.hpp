@@ -93,7 +93,8 @@ class Settlement {
   void check_on_its_way(const SaleOrder& order);
   void check_gate() const;
   std::int64_t stock_there();
-  std::int64_t figure(std::string_view field);
+  std::int64_t figure(std::string_view field) const;
+  std::int64_t figure(std::string_view field, const Value& value) const;
 
   Store& store_;
   const SaleDefinition sale_;
@@ -101,6 +102,7 @@ class Settlement {
   OrderStore& orders_;
   Records records_;
   const bool is_shut_;
+  const Value epoch_;  // read before the orders: what a recovery has forgotten since gets in nowhere
 };
 
 }  // namespace sluice::sale

@@ -53,7 +53,7 @@ TEST(SaleBuckets, V31_ATransferThatWasKilledAtAnyStepEndsOnce) {
     life.expect_sound();
     EXPECT_EQ(life.look().units_under_way(), 0);
     if (survived) {
-      EXPECT_GE(step, 6);
+      EXPECT_GE(step, 5);
       break;
     }
   }

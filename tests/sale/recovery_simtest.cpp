@@ -225,6 +225,23 @@ TEST_F(SaleRecoveryTest, AWorkerOfAnEarlierEpochBringsNothingIn) {
   expect_healed();
 }
 
+// It was brought in as one that ended, under a number that the store had given to another since.
+TEST_F(SaleRecoveryTest, AnOrderThatIsForgottenWhileItIsCancelledGetsInNowhere) {
+  buy("a", "r");
+  work();
+  const auto backup = back_up();
+  sale_->buy({"b"}, {"r"}).get();
+  test::WatchedOrders orders{*orders_};
+  orders.before = [&](std::string_view call) {
+    if (call != "insert_ended") return;
+    roll_back(backup);
+    recover(*store_, "s", *orders_);
+  };
+  EXPECT_THROW(sale_->cancel(orders, {"b"}, {"r"}, "why"), Error);
+  buy("c", "r");
+  expect_healed();
+}
+
 TEST_F(SaleRecoveryTest, SaysWhatToDoWhereNobodyKnowsTheSale) {
   try {
     recover(*store_, "unknown", *orders_);
