@@ -1,7 +1,8 @@
 /// A flash sale whose stock lies in several buckets, each on a server of its own: for more buyers a
 /// second than one Redis admits (some 138,000).
 ///
-/// Guarantee (docs/buckets.md#guarantee): as Sale's, of the whole. A buyer is always in the same bucket, and so are his limit
+/// Guarantee (docs/buckets.md#guarantee): as Sale's, of the whole. A buyer is always in the same
+/// bucket, and so are his limit
 ///   and his requests. A bucket that has too few units gets some from the others while the buyer
 ///   waits; `sold_out` is said only where at one instant no bucket had a unit, and none was on its
 ///   way, and `not_enough` in the same way. All buckets and what is on its way between them are the
@@ -14,16 +15,18 @@
 ///   bucket when a worker brings it in; pay() looks for them.
 /// Threads: any. Calls made at the same time travel together, by bucket; all that wait for units of
 ///   other buckets borrow once.
-/// In Redis: bucket b of NAME is the Sale "NAME:b", with all its keys in a slot of its own. Beside a
+/// In Redis: bucket b of NAME is the Sale "NAME:b", with all its keys in a slot of its own. Beside
+/// a
 ///   Sale's fields {NAME:b}:sale has: bucket (index, count, stock of all), moves, frozen, added,
 ///   out:R and in:D (the latest transfer to bucket R, and from bucket D). A buyer whose bucket has
 ///   enough costs what he costs a Sale. One that has to borrow waits for four round trips: his
-///   bucket refuses, all are looked at, one gives and his own takes; and asks again then. At least a
-///   half of what the donor has left is moved, so that the next ones need not wait.
+///   bucket refuses, all are looked at, one gives and his own takes; and asks again then. At least
+///   a half of what the donor has left is moved, so that the next ones need not wait.
 ///
 ///     auto sale = BucketedSale::create(store, {.name = "maotai", .stock = 100'000, .number_type =
 ///     "MT", .digits = 6}, {.buckets = 8}).get(); auto answer = sale.buy(BuyerId{"42"},
-///     RequestId{"c1f0"}).get(); if (answer.order) print(answer.order->number);  // MTC20260102000001
+///     RequestId{"c1f0"}).get(); if (answer.order) print(answer.order->number);  //
+///     MTC20260102000001
 #pragma once
 
 #include <cstdint>
@@ -65,7 +68,8 @@ class BucketedSale {
   /// its buckets are gone they are `recovering`. Throws Error as Sale::create(), and bad_argument
   /// for a number of buckets that there cannot be.
   static Task<BucketedSale> create(Store& store, SaleDefinition definition, BucketOptions options);
-  /// The same for a program that can reach the database: Sale::create() says why. Blocks the thread.
+  /// The same for a program that can reach the database: Sale::create() says why. Blocks the
+  /// thread.
   static BucketedSale create(Store& store, SaleDefinition definition, BucketOptions options,
                              OrderStore& orders);
   /// Empty: the store knows no bucket of that sale. Throws Error as Sale::load().
@@ -121,9 +125,9 @@ class BucketedSale {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Moves the orders of all buckets into the database, each by an OrderWorker in a thread of its own.
-/// With OrderWorkerOptions::recovers, a bucket whose server lost something is recovered, and then
-/// gets its share of the stock back.
+/// Moves the orders of all buckets into the database, each by an OrderWorker in a thread of its
+/// own. With OrderWorkerOptions::recovers, a bucket whose server lost something is recovered, and
+/// then gets its share of the stock back.
 class BucketedWorker {
  public:
   using OpenOrders = std::function<std::unique_ptr<OrderStore>()>;

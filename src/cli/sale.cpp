@@ -115,10 +115,8 @@ int create_buckets(const Globals& globals, const SaleArgs& args, const SaleDefin
     BucketedSale::create(*store, sale, options, *open_order_store(args.also_orders));
   warn_if_in_memory(globals, "the sale");
   print(globals.json,
-        Json::object({{"ok", true},
-                      {"sale", sale.name},
-                      {"stock", sale.stock},
-                      {"buckets", args.buckets}}),
+        Json::object(
+            {{"ok", true}, {"sale", sale.name}, {"stock", sale.stock}, {"buckets", args.buckets}}),
         fmt::format("sale '{}' with {} units in {} buckets", sale.name, sale.stock, args.buckets));
   return exit_ok;
 }
@@ -246,8 +244,8 @@ int status_of_buckets(const Globals& globals, BucketedSale& sale) {
   for (std::size_t i = 0; i < now.buckets.size(); ++i) {
     const auto& bucket = now.buckets[i];
     buckets.add(status_of(bucket, {"bucket", i}));
-    text += fmt::format("\n  bucket {:>2}: {:<10} {:>10} of {:>10} sold", i, to_string(bucket.state),
-                        bucket.sold, bucket.stock);
+    text += fmt::format("\n  bucket {:>2}: {:<10} {:>10} of {:>10} sold", i,
+                        to_string(bucket.state), bucket.sold, bucket.stock);
   }
   if (now.under_way > 0) text += fmt::format("\n  {} on their way between buckets", now.under_way);
   json.add("under_way", now.under_way);

@@ -572,7 +572,8 @@ void Recovery::restore_returned(const Count& all) {
 std::int64_t Recovery::stock_before() {
   if (!sale_.bucket) return store_stock_;
   const auto added = store_.run({"HGET", keys_.sale, "added"}).get();
-  return sum(sale_.stock, added.is_null() ? 0 : parse_integer<std::int64_t>(added.as_text()).value_or(0));
+  return sum(sale_.stock,
+             added.is_null() ? 0 : parse_integer<std::int64_t>(added.as_text()).value_or(0));
 }
 
 /// The stock is what the database says, unless the store knows of later changes. A bucket has what

@@ -309,7 +309,8 @@ bool Settlement::settle(const StockChange& change) {
 std::int64_t Settlement::stock_there() {
   if (!sale_.bucket) return figure("capacity");
   const auto added = store_.run({"HGET", keys_.sale, "added"}).get();
-  return sale_.stock + (added.is_null() ? 0 : parse_integer<std::int64_t>(added.as_text()).value_or(0));
+  return sale_.stock +
+         (added.is_null() ? 0 : parse_integer<std::int64_t>(added.as_text()).value_or(0));
 }
 
 bool Settlement::change_stock(std::int64_t stock) {

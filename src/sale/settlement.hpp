@@ -102,7 +102,8 @@ class Settlement {
   OrderStore& orders_;
   Records records_;
   const bool is_shut_;
-  const Value epoch_;  // read before the orders: what a recovery has forgotten since gets in nowhere
+  const Value
+      epoch_;  // read before the orders: what a recovery has forgotten since gets in nowhere
 };
 
 }  // namespace sluice::sale

@@ -89,7 +89,9 @@ class BucketLife {
   void lose(std::int64_t bucket) {
     for (const auto& key : keys(bucket)) store_->run({"DEL", key}).get();
   }
-  void recover(std::int64_t bucket) { sluice::recover(*store_, fmt::format("s:{}", bucket), *orders_); }
+  void recover(std::int64_t bucket) {
+    sluice::recover(*store_, fmt::format("s:{}", bucket), *orders_);
+  }
 
   /// As workers do, once those that died are known to be dead.
   void heal() {

@@ -42,8 +42,8 @@ TEST(SaleInACluster, ASaleWithBucketsSellsOnSeveralMastersAndOutlivesOneOfThem) 
   const test::TempDir folder;
   const auto orders = open_order_store(test::database_url(folder));
   const auto store = open(rig.url());
-  auto sale = BucketedSale::create(*store, {.name = "s", .stock = 12, .limit = 0, .number_type = "MT"},
-                                   {.buckets = 6}, *orders);
+  auto sale = BucketedSale::create(
+      *store, {.name = "s", .stock = 12, .limit = 0, .number_type = "MT"}, {.buckets = 6}, *orders);
   std::set<std::size_t> masters;
   for (int i = 0; i < 6; ++i) masters.insert(rig.master_of(fmt::format("{{s:{}}}:sale", i)));
   EXPECT_GE(masters.size(), 2U);

@@ -19,7 +19,8 @@ using test::BucketLife;
 class RandomBuckets {
  public:
   explicit RandomBuckets(unsigned seed)
-      : random_(seed), life_(BucketLife::usual(below(40)), 2 + static_cast<std::int64_t>(seed % 4)) {
+      : random_(seed),
+        life_(BucketLife::usual(below(40)), 2 + static_cast<std::int64_t>(seed % 4)) {
     for (std::int64_t i = 0; i < life_.buckets(); ++i) life_.save(i);
   }
 
@@ -117,9 +118,8 @@ class RandomBuckets {
 
   void change_stock() {
     const auto stock = below(60);
-    dangerous([&](Store&, BucketedSale& sale, OrderStore& orders) {
-      sale.change_stock(orders, stock);
-    });
+    dangerous(
+        [&](Store&, BucketedSale& sale, OrderStore& orders) { sale.change_stock(orders, stock); });
   }
 
   void fail_over() {
@@ -173,7 +173,8 @@ class RandomBuckets {
     life_.expect_sound();
     auto sale = life_.sale();
     for (int i = 0; i < 200; ++i)
-      if (sale.buy({fmt::format("last {}", i)}, {"r"}).get().outcome == SaleOutcome::sold_out) break;
+      if (sale.buy({fmt::format("last {}", i)}, {"r"}).get().outcome == SaleOutcome::sold_out)
+        break;
     EXPECT_EQ(sale.status().get().whole.left(), 0) << "all can be sold";
     life_.expect_sound();
   }

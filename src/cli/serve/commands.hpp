@@ -59,7 +59,6 @@ server::RateLimitOptions rates_of(const ServeArgs& args);
 
 /// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.
 net::Endpoint endpoint_of(const std::string& word);
-bool is_of_this_machine(const net::Endpoint& listen);
 
 /// The secrets of webhooks, a line each. Throws Error{bad_argument}.
 WebhookKeys webhook_keys_of(const std::string& path);

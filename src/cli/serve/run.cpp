@@ -213,11 +213,6 @@ class LastResort {
 
 }  // namespace
 
-bool is_of_this_machine(const net::Endpoint& listen) {
-  return listen.is_unix() || listen.host == "localhost" || listen.host == "::1" ||
-         (net::is_numeric(listen.host) && listen.host.starts_with("127."));
-}
-
 net::Endpoint endpoint_of(const std::string& word) {
   if (word.starts_with('/')) return {.host = {}, .port = 0, .unix_path = word};
   const auto colon = word.rfind(':');

@@ -56,8 +56,8 @@ void WholeAudit::compare_shares(const sale::Look& look, SaleAudit& audit) {
   check(audit, "shares_that_are_known", known, sale_.buckets(),
         fmt::format("run 'sluice sale recover {}' where one is not", sale_.definition().name));
   if (look.is_whole())
-    check(audit, "shares_and_moves_are_stock",
-          sale::sum(look.capacity(), look.units_under_way()), look.stock(),
+    check(audit, "shares_and_moves_are_stock", sale::sum(look.capacity(), look.units_under_way()),
+          look.stock(),
           fmt::format("{} units in {} buckets, {} between them", look.capacity(), sale_.buckets(),
                       look.units_under_way()));
   check(audit, "units_oversold", std::max<std::int64_t>(sold - look.stock(), 0), 0,

@@ -148,8 +148,8 @@ void BucketedSale::Impl::close(OrderStore& orders) {
 
 PaymentResult BucketedSale::Impl::pay(OrderStore& orders, Payment payment) {
   if (payment.sale != whole_.name)
-    throw Error{Errc::bad_argument, fmt::format("sale '{}': the payment is of sale '{}'",
-                                                whole_.name, payment.sale)};
+    throw Error{Errc::bad_argument,
+                fmt::format("sale '{}': the payment is of sale '{}'", whole_.name, payment.sale)};
   const auto index = sale::bucket_of_number(payment.order, whole_, count()).value_or(0);
   payment.sale = bucket(index).definition().name;
   look_for_units(orders, index, payment.order);
@@ -376,9 +376,8 @@ SaleRecovery recover_buckets(Store& store, const std::string& name, OrderStore& 
       found = sale::definition_of(bucket, kept);
   }
   if (!found || !found->bucket)
-    throw Error{Errc::bad_argument,
-                fmt::format("neither {} nor {} knows a sale '{}' with buckets", store.describe(),
-                            orders.describe(), name)};
+    throw Error{Errc::bad_argument, fmt::format("neither {} nor {} knows a sale '{}' with buckets",
+                                                store.describe(), orders.describe(), name)};
   SaleRecovery sum;
   for (std::int64_t i = 0; i < found->bucket->count; ++i) {
     const auto done = recover(store, sale::bucket_name(name, i), orders, options);

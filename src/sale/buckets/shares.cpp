@@ -176,8 +176,8 @@ Task<std::optional<Transfer>> Shares::give(std::int64_t donor, std::int64_t rece
   const auto to = text_of(receiver);
   const auto units = text_of(needed);
   const auto before = text_of(own.taken_from(donor));
-  auto asked = store_.run(scripts::sale_buckets_give, {key(donor)},
-                          {own.moves, to, units, before}, repeatable);
+  auto asked = store_.run(scripts::sale_buckets_give, {key(donor)}, {own.moves, to, units, before},
+                          repeatable);
   const Value reply = co_await asked;
   const Transfer given{.n = reply.as_items().at(0).as_integer(),
                        .units = reply.as_items().at(1).as_integer()};
@@ -245,10 +245,11 @@ bool Restoration::run() {
 }
 
 void Restoration::give_up(std::int64_t bucket) const {
-  throw Error{Errc::server,
-              fmt::format("sale '{}': bucket {} changed in {}, or another recovery has begun, while "
-                          "shares were restored; recover it once more",
-                          sale_, bucket, store_.describe())};
+  throw Error{
+      Errc::server,
+      fmt::format("sale '{}': bucket {} changed in {}, or another recovery has begun, while "
+                  "shares were restored; recover it once more",
+                  sale_, bucket, store_.describe())};
 }
 
 /// From here on a bucket's transfers, and its capacity, stay as they are read.
@@ -256,8 +257,7 @@ Look Restoration::freeze() {
   Look look;
   for (std::int64_t i = 0; i < shares_.count(); ++i) {
     const auto& key = shares_.key(i);
-    const auto reply =
-        store_.run(scripts::sale_buckets_freeze, {key}, {word_}, repeatable).get();
+    const auto reply = store_.run(scripts::sale_buckets_freeze, {key}, {word_}, repeatable).get();
     if (reply.is_null()) give_up(i);
     look.shares.push_back(share_of(key, reply));
   }

@@ -58,9 +58,7 @@ struct Share {
 struct Look {
   std::vector<Share> shares;
 
-  const Share& at(std::int64_t bucket) const {
-    return shares.at(static_cast<std::size_t>(bucket));
-  }
+  const Share& at(std::int64_t bucket) const { return shares.at(static_cast<std::size_t>(bucket)); }
   /// Every share is known, and of the same word.
   bool is_whole() const noexcept;
   /// The transfer from one to the other that the receiver does not have; empty: there is none that
@@ -88,13 +86,15 @@ class Shares {
 
   /// Takes at least `needed` units out of the donor's share, if it has so many, or all it has.
   /// `look` says what moved before. n is 0: nothing is left there; empty: no units move now.
-  Task<std::optional<Transfer>> give(std::int64_t donor, std::int64_t receiver,
-                                     std::int64_t needed, const Look& look);
+  Task<std::optional<Transfer>> give(std::int64_t donor, std::int64_t receiver, std::int64_t needed,
+                                     const Look& look);
   /// Adds them to the receiver's, once. False: not now, or it has them already.
   Task<bool> take(std::int64_t donor, std::int64_t receiver, Transfer transfer, const Look& look);
 
   std::int64_t count() const noexcept { return static_cast<std::int64_t>(keys_.size()); }
-  const std::string& key(std::int64_t bucket) const { return keys_.at(static_cast<std::size_t>(bucket)); }
+  const std::string& key(std::int64_t bucket) const {
+    return keys_.at(static_cast<std::size_t>(bucket));
+  }
 
  private:
   Task<Share> look_at(const std::string& key);

@@ -54,8 +54,7 @@ void move_units(Connection& at, long long row, long long units) {
 
 }  // namespace
 
-long long locked_with_siblings(Connection& at, const SqlDialect& dialect,
-                               const std::string& sale) {
+long long locked_with_siblings(Connection& at, const SqlDialect& dialect, const std::string& sale) {
   lock(at, dialect, rows_of_buckets(at, dialect, sale));
   return locked_sale(at, dialect, sale);
 }

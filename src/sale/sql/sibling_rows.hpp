@@ -1,5 +1,5 @@
-/// The stock rows of the buckets of a sale. Each begins with what its bucket has in the beginning; a
-/// row that has too few units for an order takes some from the others. In sum the rows never have
+/// The stock rows of the buckets of a sale. Each begins with what its bucket has in the beginning;
+/// a row that has too few units for an order takes some from the others. In sum the rows never have
 /// fewer than the stores may sell, so that there are always enough; and that sum never goes below
 /// zero. Which row has them says nothing of which bucket of the store has: units move there without
 /// the database.
