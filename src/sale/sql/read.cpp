@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <unordered_map>
 
 #include "sale/order_store_text.hpp"
@@ -198,12 +200,14 @@ std::vector<OrderReturn> SqlOrderStore::returns(const std::string& sale, std::in
     auto end = std::min(most, id.size());
     while (end < id.size() && end > 0 && id[end] == id[end - 1]) ++end;
     id.resize(end);
+    std::vector<std::int64_t> ids;
+    std::ranges::unique_copy(id, std::back_inserter(ids));
+    std::unordered_map<std::int64_t, SaleOrder> orders;
+    for (auto& order : find(at, in_sale, ids)) orders.emplace(order.id, std::move(order));
     std::vector<OrderReturn> returns;
-    std::optional<SaleOrder> order;
     for (std::size_t i = 0; i < id.size(); ++i) {
-      if (!order || order->id != id[i]) order = find(at, in_sale, id[i]);
-      if (order)
-        returns.push_back({.order = *order,
+      if (const auto order = orders.find(id[i]); order != orders.end())
+        returns.push_back({.order = order->second,
                            .seq = seq[i],
                            .units = retake[i] != 0 ? -units[i] : units[i],
                            .done = done[i] != 0,
