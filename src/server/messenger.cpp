@@ -28,10 +28,12 @@ std::string answered(const std::string& url, int status) {
 
 /// What a provider knows a refund by, however often it is sent: ids are not given again, also by a
 /// sale that begins anew and whose numbers do.
-std::string key_of(const Refund& refund) { return fmt::format("{}.{}", refund.id, refund.seq); }
+std::string refund_key_of(const Refund& refund) {
+  return fmt::format("{}.{}", refund.id, refund.seq);
+}
 
-std::string body_of(const Refund& refund) {
-  return Json::object({{"id", key_of(refund)},
+std::string refund_body_of(const Refund& refund) {
+  return Json::object({{"id", refund_key_of(refund)},
                        {"sale", refund.sale},
                        {"order", refund.order},
                        {"payment", refund.event},
@@ -145,11 +147,11 @@ bool Messenger::send_refund(const At& at, const RefundTarget& target) {
 
 std::string Messenger::give_back(const At& at, const RefundTarget& target,
                                  const Refund& refund) const {
-  const auto body = body_of(refund);
+  const auto body = refund_body_of(refund);
   const auto head =
       target.provider->sign(body, fmt::format("{}-{}", refund.id, refund.seq), at.orders.wall());
   auto fields = fields_of(head, "application/json");
-  fields.emplace_back("Idempotency-Key", key_of(refund));
+  fields.emplace_back("Idempotency-Key", refund_key_of(refund));
   try {
     const auto answer = at.client.post(target.url, fields, body);
     return is_success(answer.status) ? std::string{} : answered(target.url, answer.status);

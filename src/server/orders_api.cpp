@@ -35,7 +35,7 @@ std::optional<OrderState> state_named(std::string_view name) {
   return std::nullopt;
 }
 
-Expected<PageWish, http::Response> page_of(const http::Request& request) {
+Expected<PageWish, http::Response> page_wish_of(const http::Request& request) {
   PageWish wish;
   if (const auto word = request.query("state"); word && !word->empty()) {
     wish.state = state_named(*word);
@@ -149,7 +149,7 @@ http::Response take_back(Sale& sale, OrderStore& orders, const TakeBack& wish) {
 void OrdersApi::list(http::Request&& request, http::Responder&& respond) {
   const auto asker = asker_of(request, shop_keys_);
   if (!asker) return respond.send(http::Response{asker.error()});
-  const auto wish = page_of(request);
+  const auto wish = page_wish_of(request);
   if (!wish) return respond.send(http::Response{wish.error()});
   auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));

@@ -67,7 +67,7 @@ std::string digest_of(std::string_view hex) {
   return digest;
 }
 
-ShopKey key_of(std::string_view line) {
+ShopKey shop_key_of(std::string_view line) {
   const auto words = words_of(line, ' ');
   if (words.size() != 3) refuse("a key is its id, its scopes and a SHA-256: `sluice serve key`");
   ShopKey key{std::string{words[0]}, scopes_of(words[1]), digest_of(words[2])};
@@ -110,7 +110,7 @@ ShopKeys::ShopKeys(std::vector<ShopKey> keys) : keys_(std::move(keys)) {
 ShopKeys ShopKeys::load(const std::string& path) {
   std::vector<ShopKey> keys;
   for (const auto& line : read_secret_file(the_file, path)) try {
-      keys.push_back(key_of(line.text));
+      keys.push_back(shop_key_of(line.text));
       if (std::ranges::count(keys, keys.back().id, &ShopKey::id) > 1)
         refuse(fmt::format("key '{}' stands there twice", keys.back().id));
     } catch (const Error& wrong) {
@@ -132,6 +132,18 @@ Expected<std::string, ShopKeys::Refusal> ShopKeys::check(std::string_view word, 
   if (std::ranges::find(key->scopes, scope) == key->scopes.end())
     return Unexpected{Refusal::other_scope};
   return key->id;
+}
+
+std::string ShopKey::mark() const {
+  constexpr std::size_t enough = 16;
+  return hex_of(sha256(digest)).substr(0, enough);
+}
+
+const ShopKey* ShopKeys::find(std::string_view id, Scope scope) const noexcept {
+  const auto key = std::ranges::find(keys_, id, &ShopKey::id);
+  if (key == keys_.end() || std::ranges::find(key->scopes, scope) == key->scopes.end())
+    return nullptr;
+  return &*key;
 }
 
 Expected<std::string, http::Response> ShopKeys::who_asks(const http::Request& request,

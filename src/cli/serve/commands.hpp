@@ -29,6 +29,7 @@ struct ServeArgs {
   std::string health = "127.0.0.1:8081";
   std::string keys_file;
   std::string shop_keys_file;
+  std::vector<std::string> proxies;
   bool believes_buyers = false;
   net::TlsFiles tls;
   std::vector<std::string> trusted;
@@ -52,8 +53,6 @@ Command simulate_command();
 
 /// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.
 net::Endpoint endpoint_of(const std::string& word);
-bool is_of_this_machine(const net::Endpoint& listen);
-
 /// The secrets of webhooks, a line each. Throws Error{bad_argument}.
 WebhookKeys webhook_keys_of(const std::string& path);
 /// Providers whose payments are taken, "acme=FILE" each; and all that the service sends to others.
