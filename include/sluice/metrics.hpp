@@ -189,6 +189,12 @@ struct MetricLabel {
   std::string_view value;
 };
 
+/// `name="value",...`, escaped: what stands in the braces of a line of that format.
+std::string labels_text(std::span<const MetricLabel> labels);
+inline std::string labels_text(std::initializer_list<MetricLabel> labels) {
+  return labels_text(std::span<const MetricLabel>{labels.begin(), labels.size()});
+}
+
 /// All counters and histograms in the text format of Prometheus (0.0.4), each with these labels.
 std::string prometheus_text(std::span<const MetricLabel> labels);
 inline std::string prometheus_text(std::initializer_list<MetricLabel> labels = {}) {

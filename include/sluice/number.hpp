@@ -96,6 +96,18 @@ struct SeriesRepair {
   int digits = 0;
 };
 
+/// A series as it stands in the store.
+struct SeriesInfo {
+  std::string name;
+  std::string period;     ///< the day of its last number: "20260102"
+  std::string last;       ///< "MT202601020007"
+  std::int64_t left = 0;  ///< numbers that this day still has
+};
+struct SeriesList {
+  std::vector<SeriesInfo> series;  ///< by name
+  bool complete = true;            ///< false: there are more than were asked for
+};
+
 class Series {
  public:
   /// Throws Error{bad_argument} for an empty name, braces that are no whole tag, an unknown zone,
@@ -127,6 +139,10 @@ class Series {
   /// Two round trips. Throws Error: bad_argument for a `given` that no day has; corrupt for a
   /// state that makes no sense; what the store throws.
   static Task<SeriesRepair> repair(Store& store, std::string name, RepairOptions how = {});
+
+  /// Up to `most` series that have given numbers; those of other nodes of a cluster are not found.
+  /// O(keys of the server), in short steps; then one round trip for a hundred of them.
+  static Task<SeriesList> list(Store& store, std::size_t most = 1000);
 
  private:
   class Core;

@@ -51,6 +51,18 @@ struct KeptPayment {
   WallTime received_at{};
 };
 
+/// The place of a payment in a list.
+struct PaymentPlace {
+  std::string provider;
+  std::string event;
+};
+
+/// The place of a message among those of a sale.
+struct MessagePlace {
+  std::int64_t order_id = 0;
+  std::int64_t seq = 0;
+};
+
 /// An order with what it owes.
 struct PayableOrder {
   SaleOrder order;
@@ -140,10 +152,11 @@ class OrderPayments {
   /// Does what a kept payment asks for: pays its order, if it fits and is awaited; asks for a
   /// retake, if it has expired; notes a refund, if it was cancelled; flags it, if it does not fit.
   virtual PaymentResult apply(const Payment& payment) = 0;
-  /// Up to `most` payments in a state, in the order in which they came, behind `after` of the
-  /// last one.
+  /// Up to `most` payments in a state, in the order in which they came, behind the one at `after`,
+  /// whatever its state is now; none where there is no such payment.
   virtual std::vector<KeptPayment> list(const std::string& sale, PaymentState state,
-                                        std::size_t most) = 0;
+                                        std::size_t most,
+                                        const std::optional<PaymentPlace>& after = {}) = 0;
   /// The same, of payments that wait and whose order is in the database now.
   virtual std::vector<Payment> ready(const std::string& sale, std::size_t most) = 0;
 
@@ -187,6 +200,10 @@ class OrderPayments {
   /// Makes all that are dead due again, and begins again where they were stopped. Returns how many
   /// were dead.
   virtual std::int64_t replay_messages(const std::string& sale) = 0;
+  /// Up to `most` in a state ("due", "done", "dead") behind the one at `after`, by order and
+  /// version.
+  virtual std::vector<OrderMessage> messages(const std::string& sale, const std::string& state,
+                                             const MessagePlace& after, std::size_t most) = 0;
   /// All of an order, or of the sale (0), in their order.
   virtual std::vector<OrderMessage> messages_of(const std::string& sale, std::int64_t id) = 0;
 

@@ -97,6 +97,23 @@ struct StockChange {
   bool now = false;        ///< begun with this call
 };
 
+/// What operators watch of a sale in the database, at one instant.
+struct OrderFigures {
+  struct Count {
+    OrderState state = OrderState::awaiting;
+    std::int64_t orders = 0;
+  };
+  std::vector<Count> orders = {};         ///< of each state that some order has
+  std::optional<WallTime> next_due = {};  ///< the first deadline of an order that awaits payment
+  std::int64_t due_soon = 0;              ///< orders whose deadline comes within a minute, or came
+  std::int64_t payments_waiting = 0;
+  std::int64_t payments_asking = 0;
+  std::int64_t payments_flagged = 0;
+  std::int64_t refunds = 0;   ///< that are not done
+  std::int64_t messages = 0;  ///< that are not sent
+  std::int64_t messages_dead = 0;
+};
+
 /// Every function throws Error when the database cannot be used now: database (locked, gone),
 /// read_only, out_of_space, corrupt. The effect is `unknown` where a COMMIT was under way, else
 /// `none`; giving the same orders again is safe. What the database has undone itself (a deadlock, a
@@ -134,6 +151,9 @@ class OrderStore {
                                           std::span<const BuyerId> buyers) = 0;
   /// Looks at every order.
   virtual DatabaseTotals totals(const std::string& sale) = 0;
+  /// Counts every order: for a person who looks now and then. All is 0 where the database does not
+  /// know the sale.
+  virtual OrderFigures figures(const std::string& sale) = 0;
   /// The sales that the database knows, by name.
   virtual std::vector<std::string> sales() = 0;
   /// Empty: the database does not know the sale.
@@ -154,6 +174,9 @@ class OrderStore {
   /// The order with this number.
   virtual std::optional<SaleOrder> find_number(const std::string& sale,
                                                const std::string& number) = 0;
+  /// Up to `most` orders of a buyer with an id above `after`, ids rising.
+  virtual std::vector<SaleOrder> orders_of(const std::string& sale, const BuyerId& buyer,
+                                           std::int64_t after, std::size_t most) = 0;
   /// The order of this buyer's request.
   virtual std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
                                                 const RequestId& request) = 0;

@@ -196,6 +196,19 @@ struct SaleStatus {
   std::int64_t left() const noexcept { return stock - sold; }
 };
 
+/// How orders are on their way into the database.
+struct OrderFlow {
+  struct Worker {
+    std::string name;                  ///< of its consumer
+    std::int64_t pending = 0;          ///< entries that it has taken, and not acknowledged
+    std::chrono::milliseconds idle{};  ///< since it last asked for entries
+  };
+  std::int64_t entries = 0;  ///< in the stream
+  /// How long the oldest of them has been there; empty: there is none.
+  std::optional<std::chrono::milliseconds> oldest = {};
+  std::vector<Worker> workers = {};  ///< in no order
+};
+
 /// An order that a worker could not bring into the database.
 struct DeadLetter {
   std::string id;     ///< its place among the dead letters
@@ -279,6 +292,9 @@ class Sale {
   /// what a recovery brings in later; -1: nobody was admitted yet. So a program that reads page
   /// after page up to it passes over none. Where the store does not know the sale: the highest id.
   Task<std::int64_t> recorded_up_to();
+  /// The stream of orders, and those who read it: up to `most` workers. One round trip. Throws what
+  /// the store throws.
+  Task<OrderFlow> flow(std::size_t most = 100);
   /// Admits nobody any more. Orders on their way still reach the database. There is no way back.
   /// The store alone knows of it: one that comes back from before it, sells on after its recovery,
   /// unless a worker has begun since then.

@@ -27,10 +27,7 @@ std::span<const HistogramRow> histograms_table() noexcept {
   return rows;
 }
 
-namespace {
-
-/// `name="value",...`, escaped.
-std::string text_of(std::span<const MetricLabel> labels) {
+std::string labels_text(std::span<const MetricLabel> labels) {
   std::string text;
   for (const auto& label : labels) {
     if (!text.empty()) text += ',';
@@ -44,10 +41,8 @@ std::string text_of(std::span<const MetricLabel> labels) {
   return text;
 }
 
-}  // namespace
-
 std::string prometheus_text(std::span<const MetricLabel> labels) {
-  const auto own = text_of(labels);
+  const auto own = labels_text(labels);
   const auto in_braces = own.empty() ? "" : fmt::format("{{{}}}", own);
   const auto before_le = own.empty() ? "" : own + ',';
   std::string text;

@@ -47,6 +47,15 @@ void Counts::refused(const ProblemType& problem) noexcept {
     refused_[static_cast<std::size_t>(row - own_problems.begin())].add();
 }
 
+std::uint64_t Counts::answers() const noexcept {
+  std::uint64_t all = 0;
+  for (const auto& route : routes_)
+    for (const auto& of_status : route.by_status)
+      if (const auto* histogram = of_status.load(std::memory_order_acquire))
+        all += histogram->count();
+  return all;
+}
+
 std::string metrics_text(const Routes& routes, std::span<const Counts* const> loops) {
   std::string totals = fmt::format("# HELP {0} Requests answered\n# TYPE {0} counter\n", requests);
   std::string times = fmt::format(

@@ -26,6 +26,8 @@ class Counts {
   /// `route`: its index in the table; the number of routes for a request that has none.
   void answered(std::size_t route, int status, std::chrono::nanoseconds time);
   void refused(const ProblemType& problem) noexcept;
+  /// Requests answered.
+  std::uint64_t answers() const noexcept;
 
 #define CAUSE(name) Counter name;
 #include "http/causes.def"

@@ -105,6 +105,15 @@ void Server::replace_tls(const net::TlsContext& tls) {
   for (auto& worker : workers_) worker->replace(tls);
 }
 
+Server::Load Server::load() const {
+  Load load;
+  for (const auto& worker : workers_) {
+    load.connections += worker->counts().open_connections.get();
+    load.requests += worker->counts().answers();
+  }
+  return load;
+}
+
 std::string Server::metrics() const {
   std::vector<const Counts*> loops;
   for (const auto& worker : workers_) loops.push_back(&worker->counts());

@@ -69,6 +69,11 @@ class Server {
   /// made without them takes none.
   void replace_tls(const net::TlsContext& tls);
 
+  struct Load {
+    std::int64_t connections = 0;  ///< that are open
+    std::uint64_t requests = 0;    ///< answered since the beginning
+  };
+  Load load() const;
   /// For Prometheus: requests by route and code, connections, refusals by cause.
   std::string metrics() const;
 

@@ -129,6 +129,25 @@ redis.call('xadd', KEYS[1], '*', unpack(found[1][2], 5))
 redis.call('xdel', KEYS[2], ARGV[1])
 return 1
 
+-- script flow
+-- How entries are on their way.
+-- KEYS[1] orders stream   ARGV[1] consumer group   ARGV[2] most consumers
+-- Reply: {now, ms, entries, id of the oldest entry or '', {name, pending, idle, ms, ...}}
+-- include sale/orders.lua fields_of
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local oldest = redis.call('xrange', KEYS[1], '-', '+', 'count', 1)[1]
+local workers = {}
+local consumers = redis.pcall('xinfo', 'consumers', KEYS[1], ARGV[1])  -- no stream, or no group
+if not consumers.err then
+  for at = 1, math.min(#consumers, tonumber(ARGV[2])) do
+    local info = fields_of(consumers[at])
+    workers[#workers + 1], workers[#workers + 2], workers[#workers + 3] =
+      info.name, info.pending, info.idle
+  end
+end
+return {now, redis.call('xlen', KEYS[1]), oldest and oldest[1] or '', workers}
+
 -- part fields_of
 -- An answer of XINFO, a name before each value, as a table.
 local function fields_of(reply)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/instant.hpp"
@@ -66,6 +67,7 @@ class Sale::Impl {
 
   Task<SaleStatus> status();
   Task<std::int64_t> recorded_up_to();
+  Task<OrderFlow> flow(std::size_t most);
 
   Task<std::optional<SaleOrder>> find(BuyerId buyer, RequestId request) {
     const sale::Wish wish{std::move(buyer), std::move(request)};
@@ -310,6 +312,27 @@ Task<std::int64_t> Sale::Impl::recorded_up_to() {
   co_return second&& sequence ? *second << 32 | *sequence : -1;
 }
 
+Task<OrderFlow> Sale::Impl::flow(std::size_t most) {
+  const std::vector<std::string_view> keys{keys_.orders};
+  const auto count = fmt::to_string(most);
+  const std::vector<std::string_view> args{sale::group, count};
+  auto asked = store_.run(scripts::sale_flow, Words{keys}, Words{args}, sale::repeatable);
+  const Value reply = co_await asked;
+  const auto& parts = reply.as_items();
+  OrderFlow flow{.entries = parts.at(1).as_integer()};
+  // The id of an entry begins with the store's time at which it was added.
+  const auto& oldest = parts.at(2).as_text();
+  if (const auto added = parse_integer<std::int64_t>(oldest.substr(0, oldest.find('-'))))
+    flow.oldest =
+        std::chrono::milliseconds{std::max<std::int64_t>(parts.at(0).as_integer() - *added, 0)};
+  const auto& workers = parts.at(3).as_items();
+  for (std::size_t at = 0; at + 2 < workers.size(); at += 3)
+    flow.workers.push_back({.name = workers[at].as_text(),
+                            .pending = workers[at + 1].as_integer(),
+                            .idle = std::chrono::milliseconds{workers[at + 2].as_integer()}});
+  co_return flow;
+}
+
 std::string_view to_string(SaleState state) noexcept {
   static constexpr std::string_view names[] = {
       "not loaded", "not started", "open", "sold out", "full", "closed", "recovering", "archived"};
@@ -493,6 +516,7 @@ Task<std::optional<SaleOrder>> Sale::latest(BuyerId buyer) {
 }
 Task<SaleStatus> Sale::status() { return impl_->status(); }
 Task<std::int64_t> Sale::recorded_up_to() { return impl_->recorded_up_to(); }
+Task<OrderFlow> Sale::flow(std::size_t most) { return impl_->flow(most); }
 Task<void> Sale::close() { return impl_->close(); }
 void Sale::close(OrderStore& orders) { impl_->close(orders); }
 EndedOrder Sale::cancel(OrderStore& orders, BuyerId buyer, RequestId request, std::string reason) {

@@ -9,10 +9,23 @@ namespace sluice::server {
 
 void in_background(BlockingThreads& threads, const std::string& subject, http::Responder&& respond,
                    std::function<http::Response(OrderStore&)> work, const std::string& sale) {
+  in_background_lazily(
+      threads, subject, std::move(respond),
+      [work = std::move(work)](const BlockingThreads::Orders& orders) { return work(orders()); },
+      sale);
+}
+
+void in_background_lazily(BlockingThreads& threads, const std::string& subject,
+                          http::Responder&& respond,
+                          std::function<http::Response(const BlockingThreads::Orders&)> work,
+                          const std::string& sale) {
   using namespace std::chrono_literals;
   const auto answer = std::make_shared<http::Responder>(std::move(respond));
-  const auto accepted = threads.run(
-      subject, [answer, work = std::move(work)](OrderStore& orders) { answer->send(work(orders)); },
+  const auto accepted = threads.run_lazily(
+      subject,
+      [answer, work = std::move(work)](const BlockingThreads::Orders& orders) {
+        answer->send(work(orders));
+      },
       [answer](const std::exception& failure) { answer->send(problem_of(failure)); }, sale);
   if (accepted == BlockingThreads::Accepted::yes) return;
   auto refusal = http::problem(accepted == BlockingThreads::Accepted::subject_has_too_many

@@ -15,4 +15,10 @@ namespace sluice::server {
 void in_background(BlockingThreads& threads, const std::string& subject, http::Responder&& respond,
                    std::function<http::Response(OrderStore&)> work, const std::string& sale = {});
 
+/// The same of work that may do without the database.
+void in_background_lazily(BlockingThreads& threads, const std::string& subject,
+                          http::Responder&& respond,
+                          std::function<http::Response(const BlockingThreads::Orders&)> work,
+                          const std::string& sale = {});
+
 }  // namespace sluice::server

@@ -33,6 +33,14 @@ void BlockingThreads::stop() {
 BlockingThreads::Accepted BlockingThreads::run(const std::string& subject, Work work,
                                                std::function<void(const std::exception&)> failed,
                                                const std::string& sale) {
+  return run_lazily(
+      subject, [work = std::move(work)](const Orders& orders) { work(orders()); },
+      std::move(failed), sale);
+}
+
+BlockingThreads::Accepted BlockingThreads::run_lazily(
+    const std::string& subject, LazyWork work, std::function<void(const std::exception&)> failed,
+    const std::string& sale) {
   const std::lock_guard lock{mutex_};
   if (stopping_) return Accepted::stopping;
   if (waiting_ >= limits_.waiting) return Accepted::full;
@@ -55,6 +63,10 @@ bool BlockingThreads::may_begin(const std::string& subject) const {
 /// After a failure the connection is made anew: a session that failed may be of no use.
 void BlockingThreads::serve(const std::stop_token& stop) {
   std::unique_ptr<OrderStore> orders;
+  const Orders connected = [&]() -> OrderStore& {
+    if (!orders) orders = open_order_store(orders_url_);
+    return *orders;
+  };
   for (;;) {
     std::string name;
     Piece piece;
@@ -76,8 +88,7 @@ void BlockingThreads::serve(const std::stop_token& stop) {
       --waiting_;
     }
     try {
-      if (!orders) orders = open_order_store(orders_url_);
-      piece.work(*orders);
+      piece.work(connected);
     } catch (const std::exception& failure) {
       orders.reset();
       piece.failed(failure);

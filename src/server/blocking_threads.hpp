@@ -28,6 +28,9 @@ struct BlockingLimits {
 class BlockingThreads {
  public:
   using Work = std::function<void(OrderStore&)>;
+  /// The connection of the thread, made when it is asked for.
+  using Orders = std::function<OrderStore&()>;
+  using LazyWork = std::function<void(const Orders&)>;
   enum class Accepted { yes, subject_has_too_many, full, stopping };
 
   BlockingThreads(std::string orders_url, BlockingLimits limits = {});
@@ -44,10 +47,14 @@ class BlockingThreads {
   /// `sale` is the one whose rows it asks for; empty: those of none, or of any.
   Accepted run(const std::string& subject, Work work,
                std::function<void(const std::exception&)> failed, const std::string& sale = {});
+  /// The same of work that may do without the database.
+  Accepted run_lazily(const std::string& subject, LazyWork work,
+                      std::function<void(const std::exception&)> failed,
+                      const std::string& sale = {});
 
  private:
   struct Piece {
-    Work work;
+    LazyWork work;
     std::function<void(const std::exception&)> failed;
     std::string sale;
   };

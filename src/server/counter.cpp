@@ -19,6 +19,7 @@ Task<http::Response> serve_at_counter(Entrance& entrance, Purchase purchase) {
     if (!earlier) co_return std::move(*stopped);
   }
   const auto admission = co_await sale.buy(purchase.buyer, purchase.wish, purchase.units);
+  purchase.offer->answers().add(admission.outcome);
   if (is_guarded && admission.has_order() && !stopped)
     co_await entrance.served(purchase.ticket, name, purchase.buyer);
   std::int64_t left = 0;

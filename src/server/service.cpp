@@ -8,6 +8,7 @@
 
 #include "base/random.hpp"
 #include "base/thread.hpp"
+#include "server/operate_calls.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/store.hpp"
 
@@ -31,6 +32,10 @@ TokenKeys keys_of_this_process() {
   return TokenKeys{{{.id = "process", .secret = random_hex_128() + random_hex_128()}}};
 }
 
+Operators::Options operators_options(const http::ServerOptions& http) {
+  return {.is_of_this_machine = net::is_of_this_machine(http.listen) && http.trusted.empty()};
+}
+
 }  // namespace
 
 Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefinition> sales)
@@ -47,17 +52,27 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       messenger_(shop_, std::move(options.messenger)),
       tools_(store, shop_keys_, net::is_of_this_machine(options.http.listen)),
       pages_(shop_, buyers_, threads_, queue_, signing_),
-      feed_(shop_, limits_, options.feed) {
+      feed_(shop_, limits_, options.feed),
+      operators_(shop_keys_, signing_, system_clock(), operators_options(options.http)),
+      proxies_(std::move(options.proxies)),
+      snapshots_(
+          shop_, queue_, [this] { return load(); }, options.snapshots),
+      operate_(store, shop_, operators_, snapshots_, operate_calls(store, queue_, proxies_)) {
   options.http.api = api_of(buyers_);
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return not_ready_because(); };
   health_ = std::make_unique<http::Server>(system_clock(), health_routes(), std::move(health));
   http_ = std::make_unique<http::Server>(system_clock(), public_routes(), std::move(options.http));
+  serving_.store(http_.get(), std::memory_order_release);
   looker_ = start_stoppable_thread(
       [this, every = options.look_every](const std::stop_token& stop) { look_again(stop, every); });
 }
 
-Service::~Service() = default;
+/// Snapshots tell of the servers, which end before them; and workers end all at once.
+Service::~Service() {
+  snapshots_.stop();
+  shop_.stop();
+}
 
 std::uint16_t Service::port() const noexcept { return http_->port(); }
 std::uint16_t Service::health_port() const noexcept { return health_->port(); }
@@ -71,6 +86,7 @@ http::Routes Service::public_routes() {
   tools_.add_routes(routes);
   pages_.add_routes(routes);
   feed_.add_routes(routes);
+  operate_.add_routes(routes);
   return routes;
 }
 
@@ -85,19 +101,40 @@ http::Routes Service::health_routes() {
                 respond.send({.status = 200,
                               .media = prometheus_media,
                               .body = prometheus_text() + http_->metrics() + limits_.metrics() +
-                                      feed_.metrics()});
+                                      feed_.metrics() + answers_text()});
               }});
   return routes;
 }
 
 /// What the last look at store and database has found: a balancer's question waits for neither.
 std::string Service::not_ready_because() {
-  if (http_ && !http_->is_ready()) return "it is being stopped";
+  const auto* const http = serving_.load(std::memory_order_acquire);
+  if (http && !http->is_ready()) return "it is being stopped";
   if (auto trouble = shop_.trouble(); !trouble.empty()) return trouble;
   for (const auto& offer : shop_.all())
     if (const auto trouble = offer->trouble(); !trouble.empty())
       return fmt::format("sale '{}': {}", offer->name(), trouble);
   return {};
+}
+
+Snapshots::Load Service::load() {
+  const auto* const http = serving_.load(std::memory_order_acquire);
+  const auto load = http ? http->load() : http::Server::Load{};
+  return {not_ready_because(), load.connections, load.requests};
+}
+
+/// For Prometheus: what buyers of each sale were answered.
+std::string Service::answers_text() {
+  std::string text =
+      "# HELP sluice_service_answers_total Answers to buyers\n"
+      "# TYPE sluice_service_answers_total counter\n";
+  for (const auto& offer : shop_.all())
+    for (std::size_t i = 0; i < outcome_names.size(); ++i)
+      if (const auto count = offer->answers().of(i))
+        text += fmt::format("sluice_service_answers_total{{{}}} {}\n",
+                            labels_text({{"sale", offer->name()}, {"outcome", outcome_names[i]}}),
+                            count);
+  return text;
 }
 
 void Service::look_again(const std::stop_token& stop, std::chrono::milliseconds every) {
@@ -117,6 +154,8 @@ void Service::stop(std::chrono::nanoseconds within, std::chrono::nanoseconds not
   looker_.request_stop();
   threads_.stop();
   messenger_.stop();
+  operate_.stop();
+  snapshots_.stop();
   shop_.stop();
 }
 

@@ -11,7 +11,10 @@
 #include "server/messenger.hpp"
 #include "server/orders_api.hpp"
 #include "server/pages/buyers_pages.hpp"
+#include "server/operate_api.hpp"
+#include "server/operators.hpp"
 #include "server/payments_api.hpp"
+#include "server/proxies.hpp"
 #include "server/queue_api.hpp"
 #include "server/rate_limits.hpp"
 #include "server/sale_feed.hpp"
@@ -19,6 +22,7 @@
 #include "server/shop.hpp"
 #include "server/shop_keys.hpp"
 #include "server/tools_api.hpp"
+#include "server/snapshot.hpp"
 
 namespace sluice::server {
 
@@ -35,6 +39,8 @@ struct ServiceOptions {
   std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
   RateLimitOptions rates;                      ///< how often a buyer, or an address, may ask
   FeedOptions feed;                            ///< of events of sales
+  std::vector<std::string> proxies;            ///< whose rings operators see; see Proxies
+  SnapshotLimits snapshots;                    ///< of the console
   http::ServerOptions http;                    ///< for buyers
   /// For operators and balancers: /livez, /readyz, /metrics.
   net::Endpoint health{.host = "127.0.0.1", .port = 0, .unix_path = {}};
@@ -62,6 +68,8 @@ class Service {
   http::Routes public_routes();
   http::Routes health_routes();
   std::string not_ready_because();
+  Snapshots::Load load();
+  std::string answers_text();
   void look_again(const std::stop_token& stop, std::chrono::milliseconds every);
 
   Shop shop_;
@@ -78,7 +86,12 @@ class Service {
   ToolsApi tools_;
   BuyersPages pages_;
   SaleFeed feed_;
+  Operators operators_;
+  Proxies proxies_;
+  Snapshots snapshots_;
+  OperateApi operate_;
   std::unique_ptr<http::Server> http_;
+  std::atomic<const http::Server*> serving_{nullptr};  ///< http_, from when it is there
   std::unique_ptr<http::Server> health_;
   std::jthread looker_;
 };

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/answer_counts.hpp"
 #include "sluice/clock.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
@@ -48,6 +49,8 @@ class Offer {
   /// Begins again where trouble ended it.
   void work_again();
   WorkerProgress progress() const;
+  /// Of this process.
+  AnswerCounts& answers() noexcept { return answers_; }
 
  private:
   void work(const std::stop_token& stop);
@@ -57,6 +60,7 @@ class Offer {
   Sale sale_;
   OrderStore& orders_;
   const OrderWorkerOptions& options_;
+  AnswerCounts answers_;
   mutable std::mutex mutex_;
   std::string trouble_;                  // guarded by mutex_
   const OrderWorker* worker_ = nullptr;  // guarded by mutex_; while it works

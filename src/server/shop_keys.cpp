@@ -134,6 +134,18 @@ Expected<std::string, ShopKeys::Refusal> ShopKeys::check(std::string_view word, 
   return key->id;
 }
 
+std::string ShopKey::mark() const {
+  constexpr std::size_t enough = 16;
+  return hex_of(sha256(digest)).substr(0, enough);
+}
+
+const ShopKey* ShopKeys::find(std::string_view id, Scope scope) const noexcept {
+  const auto key = std::ranges::find(keys_, id, &ShopKey::id);
+  if (key == keys_.end() || std::ranges::find(key->scopes, scope) == key->scopes.end())
+    return nullptr;
+  return &*key;
+}
+
 Expected<std::string, http::Response> ShopKeys::who_asks(const http::Request& request,
                                                          Scope scope) const {
   const auto word = bearer_of(request, problems::unknown_key);

@@ -25,6 +25,9 @@ struct ShopKey {
   std::string id;             ///< 1 to 32 letters, digits, '-' or '_'; stands in journals
   std::vector<Scope> scopes;  ///< at least one
   std::string digest;         ///< SHA-256 of the secret
+
+  /// Tells this key from another one under the same id, and nothing of its secret.
+  std::string mark() const;
 };
 
 /// A key is `sk.ID.SECRET`, its secret 32 random bytes in base64url. The file has a key a line, `ID
@@ -48,6 +51,8 @@ class ShopKeys {
   /// The id of the key that `word` is; empty: it is none, or not for that. About a microsecond.
   enum class Refusal : std::uint8_t { unknown, other_scope };
   Expected<std::string, Refusal> check(std::string_view word, Scope scope) const;
+  /// Null: there is none with that id, or it is not for that.
+  const ShopKey* find(std::string_view id, Scope scope) const noexcept;
   /// The id of the key that a request brings in `Authorization: Bearer`, or the answer to it: 401
   /// unknown-key, 403 not-allowed.
   Expected<std::string, http::Response> who_asks(const http::Request& request, Scope scope) const;

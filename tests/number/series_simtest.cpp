@@ -111,6 +111,33 @@ TEST_F(SeriesOnVirtualTime, StartsFromOneAtMidnightOfTheZone) {
   EXPECT_EQ(draw(series), "MT202601030001");
 }
 
+TEST_F(SeriesOnVirtualTime, SeriesAreListedWithTheirLastNumbers) {
+  for (int i = 0; i < 250; ++i) {
+    Series series{*store_, fmt::format("S{:03}", i), {.digits = 2}};
+    ASSERT_TRUE(series.next().get());
+  }
+  Series tagged{*store_, "{shop}:INV", {.prefix = "INV", .digits = 3}};
+  const auto number = tagged.next().get();
+  ASSERT_TRUE(number);
+  store_->run({"HSET", "{x}:s", "definition", "no series", "prefix", "", "day", "", "taken", ""})
+      .get();
+  store_->run({"SET", "y:s", "text"}).get();
+
+  const auto all = Series::list(*store_).get();
+  ASSERT_EQ(all.series.size(), 251u);
+  EXPECT_TRUE(all.complete);
+  EXPECT_EQ(all.series.front().name, "S000");
+  EXPECT_EQ(all.series.front().left, 98);
+  EXPECT_EQ(all.series.back().name, "{shop}:INV");
+  EXPECT_EQ(all.series.back().last, number->text);
+  EXPECT_EQ(all.series.back().period, number->period);
+  EXPECT_EQ(all.series.back().left, 998);
+
+  const auto some = Series::list(*store_, 10).get();
+  EXPECT_EQ(some.series.size(), 10u);
+  EXPECT_FALSE(some.complete);
+}
+
 TEST_F(SeriesOnVirtualTime, ApplicationClocksADayWrongDoNotMatter) {
   VirtualClock slow{before_midnight - std::chrono::hours{24}};
   VirtualClock fast{before_midnight + std::chrono::hours{24}};

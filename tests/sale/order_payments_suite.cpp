@@ -44,6 +44,107 @@ class OrderPaymentsSuite : public OrderStoreSuite {
   }
 };
 
+TEST_P(OrderPaymentsSuite, FiguresOfAnUnknownSaleAreZero) {
+  const auto figures = orders_->figures("nobody's");
+  EXPECT_TRUE(figures.orders.empty());
+  EXPECT_FALSE(figures.next_due);
+  EXPECT_EQ(figures.messages + figures.refunds + figures.payments_flagged, 0);
+}
+
+TEST_P(OrderPaymentsSuite, FiguresCountWhatOperatorsWatch) {
+  orders_->add_sale("other", 5);
+  ASSERT_EQ(orders_->insert("other", std::vector{order(9, "ann")}).inserted, 1u);
+  sell("30000000", {order(1, "ann"), order(2, "bob"), order(3, "cid"), order(4, "dan")});
+  const auto pay = payment_of(order(1, "ann"), "e1", 7);
+  money().keep(pay);
+  EXPECT_TRUE(money().apply(pay).now);
+  orders_->end_order("s", 2, OrderState::cancelled, "");
+  const auto late = payment_of(order(2, "bob"), "e2", 7);
+  money().keep(late);
+  EXPECT_EQ(money().apply(late).state, PaymentState::returned);
+  for (const auto* event : {"e3", "e4"}) {
+    const auto wrong = payment_of(order(3, "cid"), event, 8);
+    money().keep(wrong);
+    EXPECT_EQ(money().apply(wrong).state, PaymentState::flagged);
+  }
+  money().keep(payment_of(order(8, "eve"), "e5", 7));  // its order is not there
+  auto messages = money().take_messages("s", 1, 60s);
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_TRUE(money().message_failed("s", messages.front(), {}));
+
+  const auto figures = orders_->figures("s");
+  const auto count = [&](OrderState state) {
+    std::int64_t found = 0;
+    for (const auto& row : figures.orders)
+      if (row.state == state) found += row.orders;
+    return found;
+  };
+  EXPECT_EQ(count(OrderState::awaiting), 2);
+  EXPECT_EQ(count(OrderState::paid), 1);
+  EXPECT_EQ(count(OrderState::refunding), 1);
+  EXPECT_EQ(count(OrderState::cancelled), 0);
+  EXPECT_EQ(figures.next_due,
+            std::min(*money().find("s", 3)->pay_by, *money().find("s", 4)->pay_by));
+  EXPECT_EQ(figures.due_soon, 2);
+  EXPECT_EQ(figures.payments_flagged, 2);
+  EXPECT_EQ(figures.payments_waiting, 1);
+  EXPECT_EQ(figures.payments_asking, 0);
+  EXPECT_EQ(figures.refunds, 1);
+  EXPECT_EQ(figures.messages_dead, 1);
+  EXPECT_EQ(figures.messages, money().totals("s").messages);
+}
+
+TEST_P(OrderPaymentsSuite, PaymentsAreListedPageByPage) {
+  sell("3600000000", {order(1, "ann")});
+  for (const auto* event : {"b", "a'\x01", "c%", "d"}) {
+    const auto wrong = payment_of(order(1, "ann"), event, 8);
+    money().keep(wrong);
+    money().apply(wrong);
+  }
+  std::vector<std::string> events;
+  std::optional<PaymentPlace> after;
+  for (;;) {
+    const auto page = money().list("s", PaymentState::flagged, 3, after);
+    for (const auto& kept : page) events.push_back(kept.payment.event);
+    if (page.size() < 3) break;
+    after = PaymentPlace{page.back().payment.provider, page.back().payment.event};
+  }
+  std::ranges::sort(events);
+  EXPECT_EQ(events, (std::vector<std::string>{"a'\x01", "b", "c%", "d"}));
+  EXPECT_TRUE(money().list("s", PaymentState::flagged, 3, PaymentPlace{"acme", "x"}).empty());
+  EXPECT_TRUE(money().list("s", PaymentState::flagged, 3, PaymentPlace{"' OR 1", "x"}).empty());
+}
+
+TEST_P(OrderPaymentsSuite, MessagesAreListedPageByPage) {
+  sell("3600000000", {order(1, "ann"), order(2, "bob"), order(3, "cid")});
+  for (const std::int64_t id : {1, 2, 3}) orders_->end_order("s", id, OrderState::cancelled, "");
+  for (const auto& message : money().take_messages("s", 10, 60s))
+    EXPECT_TRUE(money().message_failed("s", message, {}));
+  const auto first = money().messages("s", "dead", {}, 2);
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(first.front().order_id, 1);
+  const auto rest = money().messages("s", "dead", {first.back().order_id, first.back().seq}, 2);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest.front().order_id, 3);
+  EXPECT_TRUE(money().messages("s", "due", {}, 2).empty());
+  EXPECT_TRUE(money().messages("nobody's", "dead", {}, 2).empty());
+  EXPECT_THROW(money().messages("s", "de'ad", {}, 2), Error);
+}
+
+TEST_P(OrderPaymentsSuite, OrdersOfABuyerAreListedPageByPage) {
+  const std::string odd{"a\0'%\xff", 5};
+  ASSERT_EQ(
+      insert({order(1, odd, 1), order(2, "bob"), order(3, odd, 2), order(4, odd, 3)}).inserted, 4u);
+  const auto first = orders_->orders_of("s", {odd}, 0, 2);
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(first.front(), order(1, odd, 1));
+  const auto rest = orders_->orders_of("s", {odd}, first.back().id, 2);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest.front().id, 4);
+  EXPECT_TRUE(orders_->orders_of("s", {"nobody"}, 0, 2).empty());
+  EXPECT_TRUE(orders_->orders_of("nobody's", {"bob"}, 0, 2).empty());
+}
+
 TEST_P(OrderPaymentsSuite, AnOrderIsPaidOnceByAPaymentThatFits) {
   sell("3600000000", {order(1, "ann", 1, 2), order(2, "bob")});
   const auto owed = money().find("s", 1);

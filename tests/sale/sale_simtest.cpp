@@ -53,6 +53,32 @@ TEST_F(SaleOnVirtualTime, NumbersBeginAnewAtMidnightAndIdsGoOn) {
     EXPECT_TRUE(check.ok) << check.name << ": " << check.detail;
 }
 
+TEST_F(SaleOnVirtualTime, TheFlowOfOrdersSaysHowOldTheOldestIsAndWhoHasWhat) {
+  auto sale = Sale::create(*store_, {.name = "s", .stock = 10, .number_type = "MT"}).get();
+  const auto still = sale.flow().get();
+  EXPECT_EQ(still.entries, 0);
+  EXPECT_FALSE(still.oldest);
+  EXPECT_TRUE(still.workers.empty());
+  buy(sale);
+  clock_.advance(3s);
+  buy(sale);
+  store_->run({"XREADGROUP", "GROUP", "workers", "w1", "COUNT", "1", "STREAMS", "{s}:orders", ">"})
+      .get();
+  clock_.advance(2s);
+  const auto flow = sale.flow().get();
+  EXPECT_EQ(flow.entries, 2);
+  EXPECT_EQ(flow.oldest, std::optional<std::chrono::milliseconds>{5s});
+  ASSERT_EQ(flow.workers.size(), 1u);
+  EXPECT_EQ(flow.workers.front().name, "w1");
+  EXPECT_EQ(flow.workers.front().pending, 1);
+  EXPECT_EQ(flow.workers.front().idle, 2s);
+  EXPECT_TRUE(sale.flow(0).get().workers.empty());
+  store_->run({"XGROUP", "DESTROY", "{s}:orders", "workers"}).get();
+  EXPECT_EQ(sale.flow().get().entries, 2) << "without a group, too";
+  store_->run({"DEL", "{s}:orders"}).get();
+  EXPECT_EQ(sale.flow().get().entries, 0) << "and of a store that has lost it";
+}
+
 TEST_F(SaleOnVirtualTime, AnOrderIsFoundByItsRequestBeforeTheDatabaseHasIt) {
   auto sale =
       Sale::create(*store_, {.name = "s", .stock = 10, .limit = 2, .number_type = "MT"}).get();

@@ -32,6 +32,15 @@ class WatchedOrders : public OrderStore {
     before("epoch");
     return orders_.epoch(sale);
   }
+  std::vector<SaleOrder> orders_of(const std::string& sale, const BuyerId& buyer,
+                                   std::int64_t after, std::size_t most) override {
+    before("orders_of");
+    return orders_.orders_of(sale, buyer, after, most);
+  }
+  OrderFigures figures(const std::string& sale) override {
+    before("figures");
+    return orders_.figures(sale);
+  }
   std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                               std::size_t most) override {
     before("page");

@@ -30,6 +30,7 @@ struct ServeArgs {
   std::string health = "127.0.0.1:8081";
   std::string keys_file;
   std::string shop_keys_file;
+  std::vector<std::string> proxies;
   bool believes_buyers = false;
   net::TlsFiles tls;
   std::vector<std::string> trusted;

@@ -146,6 +146,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   auto targets = targets_of(args);
   options.providers = std::move(targets.providers);
   options.messenger = std::move(targets.messenger);
+  options.proxies = args.proxies;
   options.health = endpoint_of(args.health);
   return options;
 }
@@ -175,18 +176,22 @@ void greet(const ServeArgs& args, const Places& places, const server::ServiceOpt
            server::Service& service, const Store& store) {
   const auto url = url_of(options.http.listen, service.port(), options.http.tls.has_value());
   const auto health = url_of(options.health, service.health_port(), false);
+  const auto console = options.http.listen.is_unix() ? std::string{} : url + "/console";
   const auto offers = service.shop().all();
   if (args.json) {
     put("{}\n", Json::object({{"ok", true},
                               {"url", url},
                               {"port", service.port()},
+                              {"console", console},
                               {"health", health},
                               {"health_port", service.health_port()},
                               {"sales", offers.size()}})
                     .text());
   } else {
-    put("Sluice serves {} sale{} on {}\n  health and metrics  {}\n  store   {}\n  orders  {}\n{}",
-        offers.size(), offers.size() == 1 ? "" : "s", url, health, store.describe(),
+    put("Sluice serves {} sale{} on {}\n  console             {}\n  health and metrics  {}\n"
+        "  store   {}\n  orders  {}\n{}",
+        offers.size(), offers.size() == 1 ? "" : "s", url,
+        console.empty() ? "/console at that socket" : console, health, store.describe(),
         open_order_store(places.orders)->describe(),
         try_line(service, options, offers.empty() ? std::string{} : offers.front()->name()));
   }
@@ -275,6 +280,10 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--certificate", "FILE", "Serve TLS with this certificate (PEM)",
        into(args.tls.certificate)},
       {"--key", "FILE", "and its key", into(args.tls.key)},
+      {"--proxy", "URL",
+       "A sluice proxy whose ring operators see: where it has its metrics, like "
+       "http://127.0.0.1:22223; may be repeated",
+       into(args.proxies)},
       {"--loops", "N", "Threads that serve; 0: one a core", into(args.loops, 0, 256)},
       {"--notice", "TIME", "After a signal: serve on for so long while /readyz says 503",
        into(args.notice)},

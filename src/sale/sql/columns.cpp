@@ -6,14 +6,6 @@
 namespace sluice::sale {
 namespace {
 
-OrderState state_of(const std::string& text) {
-  for (const auto state : {OrderState::awaiting, OrderState::cancelled, OrderState::paid,
-                           OrderState::expired, OrderState::refunding, OrderState::refunded})
-    if (text == to_string(state)) return state;
-  throw Error{Errc::corrupt, "the database has an order in the state '" + text +
-                                 "', which this version of Sluice does not know"};
-}
-
 /// A text that Sluice did not write is what it says: it is nobody's id, and an audit names it.
 std::string bytes_of(const std::string& column) {
   try {
@@ -24,6 +16,14 @@ std::string bytes_of(const std::string& column) {
 }
 
 }  // namespace
+
+OrderState order_state_of(const std::string& text) {
+  for (const auto state : {OrderState::awaiting, OrderState::cancelled, OrderState::paid,
+                           OrderState::expired, OrderState::refunding, OrderState::refunded})
+    if (text == to_string(state)) return state;
+  throw Error{Errc::corrupt, "the database has an order in the state '" + text +
+                                 "', which this version of Sluice does not know"};
+}
 
 void Columns::resize(std::size_t size) {
   for (auto* const column : {&sale, &id, &n, &units, &issued_us}) column->resize(size);
@@ -48,7 +48,7 @@ SaleOrder Columns::order(std::size_t at) const {
           .n = n[at],
           .issued_at = WallTime{std::chrono::microseconds{issued_us[at]}},
           .request = {bytes_of(request[at])},
-          .state = state_of(state[at])};
+          .state = order_state_of(state[at])};
 }
 
 }  // namespace sluice::sale

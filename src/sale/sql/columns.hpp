@@ -14,6 +14,9 @@ namespace sluice::sale {
 
 inline constexpr std::string_view order_columns = "id, number, buyer, n, units, issued_us, request";
 
+/// Throws Error{corrupt} for a state that there is not.
+OrderState order_state_of(const std::string& text);
+
 struct Columns {
   std::vector<long long> sale, id, n, units, issued_us;
   std::vector<std::string> number, buyer, request, state;

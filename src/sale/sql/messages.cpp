@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sale/differences.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/sql/columns.hpp"
 #include "sale/sql/payments.hpp"
@@ -125,6 +126,23 @@ std::int64_t SqlOrderPayments::replay_messages(const std::string& sale) {
     return true;
   });
   return dead;
+}
+
+std::vector<OrderMessage> SqlOrderPayments::messages(const std::string& sale,
+                                                     const std::string& state,
+                                                     const MessagePlace& after, std::size_t most) {
+  if (state != "due" && state != "done" && state != "dead")
+    throw Error{Errc::bad_argument, "no message is in the state '" + shown(state) + "'"};
+  const auto read = [&](Connection& at) -> std::vector<OrderMessage> {
+    const auto in_sale = find_sale(at, sale);
+    if (!in_sale) return {};
+    return fetch_messages(at.sql, *in_sale,
+                          fmt::format("state = '{}' AND (order_id > {} OR (order_id = {} AND seq > "
+                                      "{})) ORDER BY order_id, seq",
+                                      state, after.order_id, after.order_id, after.seq),
+                          most);
+  };
+  return sessions_.guarded(read);
 }
 
 std::vector<OrderMessage> SqlOrderPayments::messages_of(const std::string& sale, std::int64_t id) {

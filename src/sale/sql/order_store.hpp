@@ -36,6 +36,7 @@ class SqlOrderStore final : public OrderStore {
   std::vector<BuyerTotals> totals(const std::string& sale,
                                   std::span<const BuyerId> buyers) override;
   DatabaseTotals totals(const std::string& sale) override;
+  OrderFigures figures(const std::string& sale) override;
   std::vector<std::string> sales() override;
   std::optional<DatabaseStock> stock(const std::string& sale) override;
   void keep_definition(const std::string& sale, const Fields& fields) override;
@@ -44,6 +45,8 @@ class SqlOrderStore final : public OrderStore {
   Fields definition(const std::string& sale) override;
   std::int64_t buyers_above(const std::string& sale, std::int64_t limit) override;
   std::optional<SaleOrder> find_number(const std::string& sale, const std::string& number) override;
+  std::vector<SaleOrder> orders_of(const std::string& sale, const BuyerId& buyer,
+                                   std::int64_t after, std::size_t most) override;
   std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
                                         const RequestId& request) override;
   EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,

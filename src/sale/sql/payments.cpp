@@ -26,19 +26,24 @@ PaymentState payment_state_of(const std::string& text) {
 constexpr std::string_view payment_columns =
     "provider, event, sale_name, number, amount, currency, state, note, received_us";
 
-/// Fetches payments: `where` has one parameter, `key`.
-template <class Key>
+/// Fetches payments: `where` has a parameter for each of `keys`.
+template <class... Keys>
 std::vector<KeptPayment> fetch_payments(soci::session& sql, const std::string& where,
-                                        const Key& key, std::size_t most) {
+                                        std::size_t most, const Keys&... keys) {
   const auto size = rows_for(most);
   std::vector<std::string> provider(size), event(size), sale(size), number(size), currency(size),
       state(size), note(size);
   std::vector<long long> amount(size), received_us(size);
-  soci::statement select =
-      (sql.prepare << fmt::format("SELECT {} FROM sale_payments WHERE {}", payment_columns, where),
-       soci::use(key), soci::into(provider), soci::into(event), soci::into(sale),
-       soci::into(number), soci::into(amount), soci::into(currency), soci::into(state),
-       soci::into(note), soci::into(received_us));
+  soci::statement select{sql};
+  (select.exchange(soci::use(keys)), ...);
+  for (auto* const column : {&provider, &event, &sale, &number})
+    select.exchange(soci::into(*column));
+  select.exchange(soci::into(amount));
+  for (auto* const column : {&currency, &state, &note}) select.exchange(soci::into(*column));
+  select.exchange(soci::into(received_us));
+  select.alloc();
+  select.prepare(fmt::format("SELECT {} FROM sale_payments WHERE {}", payment_columns, where));
+  select.define_and_bind();
   std::vector<KeptPayment> payments;
   if (!select.execute(true)) return payments;
   for (std::size_t i = 0; i < provider.size(); ++i)
@@ -98,8 +103,9 @@ bool SqlOrderPayments::keep(const Payment& payment) {
 std::optional<KeptPayment> SqlOrderPayments::kept(soci::session& sql, const Payment& payment) {
   const auto event = to_column(payment.event);
   // A provider's name has no character that means anything in SQL.
+  if (!is_provider_name(payment.provider)) return std::nullopt;
   auto found = fetch_payments(sql, fmt::format("provider = '{}' AND event = :e", payment.provider),
-                              event, 1);
+                              1, event);
   if (found.empty()) return std::nullopt;
   return std::move(found.front());
 }
@@ -184,7 +190,7 @@ std::optional<Payment> SqlOrderPayments::payment_of(const SaleTransaction& sale,
       fetch_payments(sale.sql(),
                      fmt::format("sale_name = :n AND order_id = {} AND state = '{}' LIMIT 1",
                                  row.order.id, to_string(state)),
-                     name, 1);
+                     1, name);
   if (found.empty()) return std::nullopt;
   return std::move(found.front().payment);
 }
@@ -217,15 +223,23 @@ bool SqlOrderPayments::end_retake(const std::string& sale, std::int64_t id, std:
 }
 
 std::vector<KeptPayment> SqlOrderPayments::list(const std::string& sale, PaymentState state,
-                                                std::size_t most) {
+                                                std::size_t most,
+                                                const std::optional<PaymentPlace>& after) {
   const auto name = to_column(sale);
-  const auto read = [&](Connection& at) {
+  const auto order = fmt::format("sale_name = :n AND state = '{}'", to_string(state));
+  const auto end = fmt::format("ORDER BY received_us, provider, event LIMIT {}", most);
+  const auto read = [&](Connection& at) -> std::vector<KeptPayment> {
+    if (!after) return fetch_payments(at.sql, fmt::format("{} {}", order, end), most, name);
+    const auto last = kept(at.sql, {.provider = after->provider, .event = after->event});
+    if (!last) return {};
+    const auto event = to_column(after->event);
     return fetch_payments(
         at.sql,
-        fmt::format(
-            "sale_name = :n AND state = '{}' ORDER BY received_us, provider, event LIMIT {}",
-            to_string(state), most),
-        name, most);
+        fmt::format("{0} AND (received_us > {1} OR (received_us = {1} AND (provider > '{2}' OR "
+                    "(provider = '{2}' AND event > :e)))) {3}",
+                    order, last->received_at.time_since_epoch().count(), last->payment.provider,
+                    end),
+        most, name, event);
   };
   return sessions_.guarded(read);
 }
@@ -240,7 +254,7 @@ std::vector<Payment> SqlOrderPayments::ready(const std::string& sale, std::size_
                                       "FROM sale_orders AS its WHERE its.sale = {} AND its.number "
                                       "= sale_payments.number) ORDER BY received_us LIMIT {}",
                                       *id, most),
-                          name, most);
+                          most, name);
   };
   std::vector<Payment> payments;
   for (auto& found : sessions_.guarded(read)) payments.push_back(std::move(found.payment));

@@ -18,8 +18,8 @@ class SqlOrderPayments final : public OrderPayments {
   std::optional<PayableOrder> find(const std::string& sale, std::int64_t id) override;
   bool keep(const Payment& payment) override;
   PaymentResult apply(const Payment& payment) override;
-  std::vector<KeptPayment> list(const std::string& sale, PaymentState state,
-                                std::size_t most) override;
+  std::vector<KeptPayment> list(const std::string& sale, PaymentState state, std::size_t most,
+                                const std::optional<PaymentPlace>& after) override;
   std::vector<Payment> ready(const std::string& sale, std::size_t most) override;
   std::vector<std::int64_t> due(const std::string& sale, std::size_t most) override;
   bool expire(const std::string& sale, std::int64_t id) override;
@@ -40,6 +40,8 @@ class SqlOrderPayments final : public OrderPayments {
                       std::optional<std::chrono::seconds> again_in) override;
   void stop_messages(const std::string& sale) override;
   std::int64_t replay_messages(const std::string& sale) override;
+  std::vector<OrderMessage> messages(const std::string& sale, const std::string& state,
+                                     const MessagePlace& after, std::size_t most) override;
   std::vector<OrderMessage> messages_of(const std::string& sale, std::int64_t id) override;
   PaymentTotals totals(const std::string& sale) override;
 

@@ -136,6 +136,15 @@ std::optional<SaleOrder> SqlOrderStore::find_number(const std::string& sale,
   });
 }
 
+std::vector<SaleOrder> SqlOrderStore::orders_of(const std::string& sale, const BuyerId& buyer,
+                                                std::int64_t after, std::size_t most) {
+  return sessions_.guarded([&](Connection& at) {
+    const auto of_buyer = to_column(buyer.value);
+    return fetch(at.sql, fmt::format("buyer = :k AND id > {} ORDER BY id LIMIT {}", after, most),
+                 id_or_none(at, sale), of_buyer, most);
+  });
+}
+
 std::optional<SaleOrder> SqlOrderStore::find_request(const std::string& sale, const BuyerId& buyer,
                                                      const RequestId& request) {
   return sessions_.guarded([&](Connection& at) -> std::optional<SaleOrder> {

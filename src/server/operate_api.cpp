@@ -1,0 +1,261 @@
+#include "server/operate_api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/integer.hpp"
+#include "server/background.hpp"
+#include "server/operate_text.hpp"
+#include "server/problems.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t most_on_page = 500;
+constexpr std::string_view version = SLUICE_VERSION;
+
+Unexpected<http::Response> refuse_asked(const http::ProblemType& type,
+                                        std::string_view detail = {}) {
+  return Unexpected{http::problem(type, detail)};
+}
+
+std::string outcome_of(const http::Response& response) {
+  if (response.status < 400) return "done";
+  const auto problem = JsonValue::parse(response.body, {.bytes = 64 << 10});
+  const auto text = [&](std::string_view name) {
+    const auto* const value = problem ? problem->find(name) : nullptr;
+    return value && value->as_text() ? *value->as_text() : std::string{};
+  };
+  const auto detail = text("detail");
+  return detail.empty() ? text("title") : fmt::format("{}: {}", text("title"), cut(detail));
+}
+
+}  // namespace
+
+OperateApi::OperateApi(Store& store, Shop& shop, Operators& operators, Snapshots& snapshots,
+                       std::vector<OperateCall> calls)
+    : shop_(shop),
+      operators_(operators),
+      snapshots_(snapshots),
+      journal_(store),
+      calls_(std::move(calls)),
+      threads_(shop.options().orders) {
+  calls_.push_back(journal_call());
+}
+
+// --- who is there, and how everything stands ---
+
+void OperateApi::log_in(http::Request&& request, http::Responder&& respond) {
+  auto login = operators_.log_in(request);
+  respond.send(std::move(login.answer));
+  if (!login.id.empty()) note(std::move(login.id), "log_in");
+}
+
+void OperateApi::log_out(http::Request&& request, http::Responder&& respond) {
+  auto answer = operators_.log_out(request);
+  if (const auto who = operators_.who_asks(request); who && answer.status < 400)
+    note(who->id, "log_out");
+  respond.send(std::move(answer));
+}
+
+/// Nobody waits for it: a store that is away keeps no operator out.
+void OperateApi::note(std::string by, std::string_view action) {
+  const JournalEntry entry{.by = std::move(by), .action = std::string{action}, .outcome = "done"};
+  const auto failed = [](const std::exception& failure) { problem_of(failure); };
+  threads_.run_lazily(
+      entry.by,
+      [this, entry](const BlockingThreads::Orders&) { journal_.end(journal_.begin(entry), entry); },
+      failed);
+}
+
+void OperateApi::show_session(http::Request&& request, http::Responder&& respond) {
+  const auto who = operators_.who_asks(request);
+  if (!who) return respond.send(who.error());
+  respond.send(http::json(200, Json::object({{"operator", who->id},
+                                             {"open", who->is_anybody},
+                                             {"version", version},
+                                             {"now", millisecond_text(system_clock().wall())}})));
+}
+
+void OperateApi::show_state(http::Request&& request, http::Responder&& respond) {
+  const auto who = operators_.who_asks(request);
+  if (!who) return respond.send(who.error());
+  snapshots_.answer(std::move(respond));
+}
+
+void OperateApi::follow_state(http::Request&& request, http::Responder&& respond) {
+  const auto who = operators_.who_asks(request);
+  if (!who) return respond.send(who.error());
+  snapshots_.stream(std::move(respond), who->until);
+}
+
+// --- calls of the table ---
+
+Expected<Asked, http::Response> OperateApi::asked_of(const OperateCall& call,
+                                                     http::Request&& request) const {
+  auto who = call.method == "GET" ? operators_.who_asks(request) : operators_.who_acts(request);
+  if (!who) return Unexpected{std::move(who.error())};
+  Asked asked{.by = std::move(who->id), .request = std::move(request)};
+  auto body = body_of_call(call, asked.request.body());
+  if (!body) return Unexpected{std::move(body.error())};
+  asked.body = std::move(*body);
+  if (call.path.contains("{sale}")) {
+    asked.offer = shop_.find(asked.request.parameter("sale"));
+    if (!asked.offer)
+      return refuse_asked(problems::no_sale, shop_.trouble_of(asked.request.parameter("sale")));
+  }
+  asked.after = asked.request.query("after").value_or("");
+  if (const auto most = asked.request.query("most")) {
+    const auto count = parse_integer<std::size_t>(*most);
+    if (!count || *count < 1 || *count > most_on_page)
+      return refuse_asked(problems::bad_parameter, "'most' is 1 to 500");
+    asked.most = *count;
+  }
+  return asked;
+}
+
+void OperateApi::serve(const OperateCall& call, http::Request&& request,
+                       http::Responder&& respond) {
+  auto asked = asked_of(call, std::move(request));
+  if (!asked) return respond.send(std::move(asked.error()));
+  const auto subject = call.subject.empty() ? asked->by : call.subject;
+  const auto shared = std::make_shared<Asked>(std::move(*asked));
+  in_background_lazily(threads_, subject, std::move(respond),
+                       [this, &call, shared](const BlockingThreads::Orders& orders) {
+                         return call.method == "GET" ? call.serve(*shared, orders)
+                                                     : act(call, *shared, orders);
+                       });
+}
+
+/// What cannot be written into the journal is not begun.
+http::Response OperateApi::act(const OperateCall& call, Asked& asked,
+                               const BlockingThreads::Orders& orders) {
+  JournalEntry entry{.by = asked.by,
+                     .action = call.operation,
+                     .target = asked.offer ? asked.sale() : std::string{},
+                     .detail = detail_of(call, asked),
+                     .outcome = "begun"};
+  const auto id = journal_.begin(entry);
+  try {
+    auto response =
+        call.is_final && asked.text("confirm") != asked.sale()
+            ? http::problem(problems::not_confirmed, "send the name of the sale as 'confirm'")
+            : call.serve(asked, orders);
+    entry.outcome = outcome_of(response);
+    journal_.end(id, entry);
+    return response;
+  } catch (const std::exception& failure) {
+    entry.outcome = fmt::format("failed: {}", cut(failure.what()));
+    journal_.end(id, entry);
+    throw;
+  }
+}
+
+OperateCall OperateApi::journal_call() {
+  const auto serve = [this](Asked& asked, const BlockingThreads::Orders&) {
+    if (!asked.after.empty() && !is_stream_id(asked.after))
+      return http::problem(problems::bad_parameter, "'after' is the id of an entry");
+    const auto entries = journal_.read(asked.after, asked.most);
+    auto all = Json::array();
+    for (const auto& entry : entries)
+      all.add(Json::object({{"id", entry.id},
+                            {"at", millisecond_text(entry.at)},
+                            {"operator", entry.by},
+                            {"action", entry.action},
+                            {"target", entry.target},
+                            {"detail", entry.detail},
+                            {"outcome", entry.outcome}}));
+    const bool is_last = entries.size() < asked.most;
+    return http::json(
+        200, Json::object({{"entries", all}, {"next", is_last ? Json{} : entries.back().id}}));
+  };
+  return {.method = "GET",
+          .path = "/v1/operate/journal",
+          .operation = "console_journal",
+          .summary = "Who did what, the newest first",
+          .has_pages = true,
+          .answer = {200, "Entries", R"({"type":"object"})"},
+          .serve = serve};
+}
+
+// --- routes ---
+
+void OperateApi::add_call(http::Routes& routes, const OperateCall& call) {
+  routes.add({.method = call.method,
+              .path = call.path,
+              .operation = call.operation,
+              .summary = call.summary,
+              .parameters = parameters_of(call),
+              .request = schema_of(call),
+              .answers = {call.answer},
+              .problems = problems_of(call),
+              .credentials = std::string{ShopKeys::credentials},
+              .handler = [this, &call](http::Request&& request, http::Responder&& respond) {
+                serve(call, std::move(request), std::move(respond));
+              }});
+}
+
+http::Handler OperateApi::calls(Serve serve) {
+  return [this, serve](http::Request&& request, http::Responder&& respond) {
+    (this->*serve)(std::move(request), std::move(respond));
+  };
+}
+
+void OperateApi::add_logins(http::Routes& routes) {
+  using namespace problems;
+  routes.add(
+      {.method = "POST",
+       .path = "/console/login",
+       .operation = "log_in",
+       .summary = "Gives a browser a cookie for a key of the shop",
+       .request = R"({"type":"object","required":["key"],)"
+                  R"("properties":{"key":{"type":"string"}}})",
+       .answers = {{204, "The cookie", {}}},
+       .problems = {&unknown_key, &not_allowed, &bad_body, &not_same_origin, &too_many_logins},
+       .handler = calls(&OperateApi::log_in)});
+  routes.add({.method = "POST",
+              .path = "/console/logout",
+              .operation = "log_out",
+              .summary = "Takes the cookie away",
+              .answers = {{204, "It is gone", {}}},
+              .problems = {&not_same_origin},
+              .handler = calls(&OperateApi::log_out)});
+}
+
+void OperateApi::add_views(http::Routes& routes) {
+  using namespace problems;
+  struct Row {
+    const char* path;
+    const char* operation;
+    const char* summary;
+    const char* media;
+    Serve serve;
+  };
+  constexpr Row rows[] = {
+      {"/v1/operate/session", "console_session", "Who the operator is", "application/json",
+       &OperateApi::show_session},
+      {"/v1/operate/state", "console_state", "How everything stands", "application/json",
+       &OperateApi::show_state},
+      {"/v1/operate/events", "console_events", "The same each second, as event `state`",
+       "text/event-stream", &OperateApi::follow_state}};
+  for (const auto& row : rows)
+    routes.add({.method = "GET",
+                .path = row.path,
+                .operation = row.operation,
+                .summary = row.summary,
+                .answers = {{200, row.summary, R"({"type":"object"})", row.media}},
+                .problems = {&unknown_key, &not_allowed, &no_operators, &other_host, &busy},
+                .credentials = std::string{ShopKeys::credentials},
+                .handler = calls(row.serve)});
+}
+
+void OperateApi::add_routes(http::Routes& routes) {
+  add_logins(routes);
+  add_views(routes);
+  for (const auto& call : calls_) add_call(routes, call);
+}
+
+}  // namespace sluice::server

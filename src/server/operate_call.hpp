@@ -1,0 +1,73 @@
+/// One call of the operators' API, as a row of a table.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json_value.hpp"
+#include "http/routes.hpp"
+#include "server/blocking_threads.hpp"
+#include "server/shop.hpp"
+#include "sluice/expected.hpp"
+
+namespace sluice::server {
+
+/// What an operator asks, once it is known that he may, and that it is well formed.
+struct Asked {
+  std::string by;  ///< the id of the operator
+  http::Request request;
+  JsonValue body;
+  std::shared_ptr<Offer> offer;  ///< of the path; null where that names no sale
+  std::string after;             ///< of a page
+  std::size_t most = 100;        ///< on a page
+
+  const std::string& sale() const { return offer->name(); }
+  /// A member of the body. REQUIRES: the table has it, and needs it.
+  std::int64_t number(std::string_view name) const { return *body.find(name)->as_integer(); }
+  /// Empty: it is not there.
+  std::string text(std::string_view name) const {
+    const auto* const value = body.find(name);
+    return value ? *value->as_text() : std::string{};
+  }
+};
+
+/// A member of a body.
+struct BodyMember {
+  enum class Kind { count, text };
+  const char* name;
+  Kind kind = Kind::count;
+  bool is_needed = true;
+};
+
+struct OperateCall {
+  std::string method;
+  std::string path;
+  std::string operation;  ///< of a POST: the action in the journal
+  std::string summary;
+  std::vector<BodyMember> body = {};
+  /// Cannot be undone: it carries the name of the sale as `confirm`.
+  bool is_final = false;
+  bool has_pages = false;  ///< `after` and `most`
+  std::vector<http::Parameter> parameters = {};
+  http::Answer answer = {204, "It is done", {}};
+  std::vector<const http::ProblemType*> problems = {};
+  /// Of these one is done at a time, for all operators: it takes long. Empty: of each operator.
+  std::string subject = {};
+  /// In a thread that may block. The database is connected to when it is asked for.
+  std::function<http::Response(Asked&, const BlockingThreads::Orders&)> serve;
+};
+
+/// The body of a call, with the members that the table has and no others; or the answer to it.
+Expected<JsonValue, http::Response> body_of_call(const OperateCall& call, const std::string& text);
+/// What the journal says of a call: the letter, and the members of the body.
+std::string detail_of(const OperateCall& call, const Asked& asked);
+
+// For the interface.
+std::string schema_of(const OperateCall& call);
+std::vector<const http::ProblemType*> problems_of(const OperateCall& call);
+std::vector<http::Parameter> parameters_of(const OperateCall& call);
+
+}  // namespace sluice::server

@@ -1,0 +1,156 @@
+/// What operators do with a sale and its dead letters.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "server/journal.hpp"
+#include "server/operate_calls.hpp"
+#include "server/operate_text.hpp"
+#include "server/problems.hpp"
+#include "sluice/sale_audit.hpp"
+
+namespace sluice::server {
+namespace {
+
+using Orders = BlockingThreads::Orders;
+
+constexpr const char* any_object = R"({"type":"object"})";
+
+Json letter_json(std::string_view sale, const DeadLetter& letter) {
+  auto fields = Json::object();
+  std::set<std::string_view> names;  // who wrote an entry by hand may have written one twice
+  for (const auto& [name, value] : letter.fields)
+    if (names.insert(name).second) fields.add(name, cut(value));
+  return Json::object({{"id", letter.id},
+                       {"entry", letter.entry},
+                       {"reason", cut(letter.reason)},
+                       {"order", letter.order ? operators_json(sale, *letter.order) : Json{}},
+                       {"fields", fields}});
+}
+
+http::Response list_letters(Asked& asked, const Orders&) {
+  if (!asked.after.empty() && !is_stream_id(asked.after))
+    return http::problem(problems::bad_parameter, "'after' is the id of a dead letter");
+  const auto letters = asked.offer->sale().dead_letters(asked.after, asked.most).get();
+  auto all = Json::array();
+  for (const auto& letter : letters) all.add(letter_json(asked.sale(), letter));
+  const bool is_last = letters.size() < asked.most;
+  return http::json(
+      200, Json::object({{"letters", all}, {"next", is_last ? Json{} : letters.back().id}}));
+}
+
+http::Response revive_letter(Asked& asked, const Orders&) {
+  const auto& id = asked.request.parameter("id");
+  if (!is_stream_id(id) || !asked.offer->sale().revive(id).get())
+    return http::problem(problems::no_letter);
+  return {.status = 204};
+}
+
+http::Response settle_letter(Asked& asked, const Orders& orders) {
+  const auto& id = asked.request.parameter("id");
+  if (!is_stream_id(id)) return http::problem(problems::no_letter);
+  const auto ended = asked.offer->sale().give_back(orders(), id, asked.text("reason"));
+  if (!ended) return http::problem(problems::no_letter);
+  const auto order = ended->order ? operators_json(asked.sale(), *ended->order) : Json{};
+  return http::json(200, Json::object({{"order", order}}));
+}
+
+/// First in the store, which sells nothing more from then on, whatever the database does; then so
+/// that no recovery opens the sale again.
+http::Response close_sale(Asked& asked, const Orders& orders) {
+  auto& sale = asked.offer->sale();
+  sale.close().get();
+  try {
+    sale.close(orders());
+  } catch (const Error& failure) {
+    throw Error{failure.errc(),
+                fmt::format("the sale is closed in the store; send this again, so that a recovery "
+                            "does not open it: {}",
+                            failure.message()),
+                failure.effect()};
+  }
+  return {.status = 204};
+}
+
+http::Response change_stock(Asked& asked, const Orders& orders) {
+  auto& sale = asked.offer->sale();
+  if (sale.change_stock(orders(), asked.number("stock"))) return {.status = 204};
+  return http::problem(problems::more_sold, {}, {{"sold", sale.status().get().sold}});
+}
+
+Json findings_of(const SaleAudit& audit) {
+  auto findings = Json::array();
+  for (const auto& check : audit.checks)
+    if (!check.ok)
+      findings.add(fmt::format("{}: {} instead of {}: {}", check.name, check.figure, check.expected,
+                               cut(check.detail)));
+  for (const auto& difference : audit.differences) findings.add(to_string(difference));
+  return findings;
+}
+
+http::Response audit_sale(Store& store, Asked& asked, const Orders& orders) {
+  const auto began = system_clock().steady();
+  const auto found = audit(store, asked.offer->sale(), orders());
+  const auto took = system_clock().steady() - began;
+  return http::json(
+      200,
+      Json::object({{"sound", found.ok()},
+                    {"findings", findings_of(found)},
+                    {"orders", found.admitted},
+                    {"took_ms", std::chrono::floor<std::chrono::milliseconds>(took).count()}}));
+}
+
+}  // namespace
+
+std::vector<OperateCall> sale_calls(Store& store) {
+  using namespace problems;
+  using Kind = BodyMember::Kind;
+  const std::string of_sale = "/v1/operate/sales/{sale}";
+  return {{.method = "GET",
+           .path = of_sale + "/dead-letters",
+           .operation = "console_dead_letters",
+           .summary = "Orders that no worker could bring into the database",
+           .has_pages = true,
+           .answer = {200, "Dead letters, the oldest first", any_object},
+           .serve = list_letters},
+          {.method = "POST",
+           .path = of_sale + "/dead-letters/{id}/revive",
+           .operation = "revive_dead_letter",
+           .summary = "Sends a dead letter to the workers again",
+           .problems = {&no_letter},
+           .serve = revive_letter},
+          {.method = "POST",
+           .path = of_sale + "/dead-letters/{id}/settle",
+           .operation = "settle_dead_letter",
+           .summary = "Cancels the order of a dead letter; its units return to the sale",
+           .body = {{"reason", Kind::text, false}},
+           .is_final = true,
+           .answer = {200, "The order, if it makes one", any_object},
+           .problems = {&no_letter},
+           .serve = settle_letter},
+          {.method = "POST",
+           .path = of_sale + "/close",
+           .operation = "close_sale",
+           .summary = "Sells nothing more, for ever",
+           .is_final = true,
+           .serve = close_sale},
+          {.method = "POST",
+           .path = of_sale + "/stock",
+           .operation = "change_stock",
+           .summary = "Changes what the sale sells in all",
+           .body = {{"stock"}},
+           .is_final = true,
+           .problems = {&more_sold},
+           .serve = change_stock},
+          {.method = "POST",
+           .path = of_sale + "/audit",
+           .operation = "audit_sale",
+           .summary = "Proves the sale from what lies in store and database",
+           .answer = {200, "What was found", any_object},
+           .subject = "audit",
+           .serve = [&store](Asked& asked, const Orders& orders) {
+             return audit_sale(store, asked, orders);
+           }}};
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,166 @@
+#include "server/operate_text.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/instant.hpp"
+#include "server/sales_text.hpp"
+
+namespace sluice::server {
+namespace {
+
+constexpr std::size_t most_workers = 16;
+
+/// One digit behind the point is enough for people.
+double rounded(double rate) { return std::round(rate * 10) / 10; }
+
+Json answers_json(const AnswerCounts& answers) {
+  auto json = Json::object();
+  for (std::size_t i = 0; i < outcome_names.size(); ++i)
+    if (const auto count = answers.of(i)) json.add(outcome_names[i], count);
+  return json;
+}
+
+Json states_json(const OrderFigures& figures) {
+  auto json = Json::object();
+  for (const auto state : {OrderState::awaiting, OrderState::paid, OrderState::cancelled,
+                           OrderState::expired, OrderState::refunding, OrderState::refunded}) {
+    std::int64_t orders = 0;
+    for (const auto& count : figures.orders)
+      if (count.state == state) orders = count.orders;
+    json.add(to_string(state), orders);
+  }
+  return json;
+}
+
+Json worker_json(const WorkerProgress& progress) {
+  return Json::object({{"inserted", progress.inserted},
+                       {"repeated", progress.repeated},
+                       {"claimed", progress.claimed},
+                       {"dead", progress.dead},
+                       {"recoveries", progress.recoveries},
+                       {"failures", progress.failures},
+                       {"last_failure", cut(progress.last_failure)}});
+}
+
+Json workers_json(const OrderFlow& flow) {
+  auto all = Json::array();
+  for (std::size_t i = 0; i < flow.workers.size() && i < most_workers; ++i)
+    all.add(Json::object({{"name", cut(flow.workers[i].name)},
+                          {"pending", flow.workers[i].pending},
+                          {"idle_ms", flow.workers[i].idle.count()}}));
+  return all;
+}
+
+std::string_view state_of(const WaitingRoomStatus& room) {
+  if (room.closed) return "closed";
+  if (!room.open) return "enrolling";
+  return "open";
+}
+
+/// When who comes now has his turn: by how fast the room goes, or may go where nobody came lately.
+Json eta_of(const WaitingRoomStatus& room, double let_in_per_s) {
+  if (room.closed || room.paused || !room.open || room.units_left == 0) return {};
+  const auto limit =
+      static_cast<double>(room.rate) / std::chrono::duration<double>{room.interval}.count();
+  const auto rate = let_in_per_s > 0 ? let_in_per_s : limit;
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(room.waiting) / rate));
+}
+
+Json room_json(const WaitingRoomStatus& room, double let_in_per_s) {
+  return Json::object({{"state", state_of(room)},
+                       {"rate", room.rate},
+                       {"interval_ms", room.interval.count()},
+                       {"inside", room.inside_limit},
+                       {"inside_now", room.inside},
+                       {"called", room.called},
+                       {"enrolled", room.enrolled},
+                       {"waiting", room.waiting},
+                       {"in_per_s", rounded(let_in_per_s)},
+                       {"units_left", room.units_left ? Json{*room.units_left} : Json{}},
+                       {"paused", room.paused},
+                       {"eta_s", eta_of(room, let_in_per_s)}});
+}
+
+void add_money(Json& json, const WatchedSale& view) {
+  const auto& terms = view.offer->sale().definition().payment;
+  json.add("price", terms ? Json{terms->price} : Json{});
+  json.add("currency", terms ? Json{terms->currency} : Json{});
+  const auto* const money = view.money ? &*view.money : nullptr;
+  json.add("by_state", money ? states_json(*money) : Json{});
+  const bool is_paid_for = money && terms;
+  json.add("due", is_paid_for ? Json::object({{"next", json_of(money->next_due)},
+                                              {"within_minute", money->due_soon}})
+                              : Json{});
+  json.add("payments", is_paid_for ? Json::object({{"waiting", money->payments_waiting},
+                                                   {"asking", money->payments_asking},
+                                                   {"flagged", money->payments_flagged}})
+                                   : Json{});
+  json.add("refunds", money ? Json{money->refunds} : Json{});
+  json.add(
+      "messages",
+      money ? Json::object({{"due", money->messages}, {"dead", money->messages_dead}}) : Json{});
+}
+
+}  // namespace
+
+std::string millisecond_text(WallTime time) {
+  using namespace std::chrono;
+  const auto second = floor<seconds>(time);
+  auto text = to_text(WallTime{second});
+  text.pop_back();  // the Z
+  return text + fmt::format(".{:03}Z", floor<milliseconds>(time - second).count());
+}
+
+Json json_of(const std::optional<WallTime>& time) {
+  return time ? Json{millisecond_text(*time)} : Json{};
+}
+
+std::string_view cut(std::string_view text) {
+  constexpr std::size_t longest = 300;
+  return text.substr(0, longest);
+}
+
+Json operators_json(std::string_view sale, const SaleOrder& order) {
+  auto json = json_of(sale, order);
+  json.add("buyer", order.buyer.value);
+  json.add("request", order.request.value);
+  return json;
+}
+
+Json json_of(const WatchedSale& view) {
+  const auto& definition = view.offer->sale().definition();
+  auto json = Json::object({{"name", definition.name},
+                            {"state", to_string(view.status.state)},
+                            {"stock", view.status.stock},
+                            {"sold", view.status.sold},
+                            {"left", view.status.left()},
+                            {"orders", view.status.orders},
+                            {"waiting", view.status.waiting},
+                            {"dead", view.status.dead},
+                            {"opens_at", json_of(definition.opens_at)},
+                            {"closes_at", json_of(definition.closes_at)},
+                            {"trouble", cut(view.trouble)},
+                            {"admitted_per_s", rounded(view.admitted_per_s)},
+                            {"answers", answers_json(view.offer->answers())}});
+  add_money(json, view);
+  json.add("worker", worker_json(view.offer->progress()));
+  json.add("workers", workers_json(view.flow));
+  json.add("lag", Json::object({{"entries", view.flow.entries},
+                                {"oldest_ms", view.flow.oldest ? view.flow.oldest->count() : 0}}));
+  json.add("room", view.room ? room_json(*view.room, view.let_in_per_s) : Json{});
+  json.add("buckets", {});
+  json.add("in_transfer", 0);
+  return json;
+}
+
+Json json_of(const WatchedProcess& view) {
+  return Json::object({{"name", view.name},
+                       {"uptime_s", view.uptime.count()},
+                       {"trouble", cut(view.trouble)},
+                       {"connections", view.connections},
+                       {"requests_per_s", rounded(view.requests_per_s)}});
+}
+
+}  // namespace sluice::server

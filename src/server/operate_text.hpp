@@ -1,0 +1,50 @@
+/// What operators see, as JSON.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "server/shop.hpp"
+#include "sluice/order_payments.hpp"
+#include "sluice/waiting_room.hpp"
+
+namespace sluice::server {
+
+/// "2026-01-02T03:04:05.678Z": always with milliseconds.
+std::string millisecond_text(WallTime time);
+Json json_of(const std::optional<WallTime>& time);
+
+/// Text of errors and other programs: no longer than a line of a page has room for.
+std::string_view cut(std::string_view text);
+
+/// An order with whose it is.
+Json operators_json(std::string_view sale, const SaleOrder& order);
+
+/// How a sale stands for its operators.
+struct WatchedSale {
+  std::shared_ptr<Offer> offer;
+  SaleStatus status;
+  OrderFlow flow;
+  std::optional<WaitingRoomStatus> room;
+  std::string trouble;                ///< why it could not be asked, or its worker ended
+  double admitted_per_s = 0;          ///< by all processes
+  double let_in_per_s = 0;            ///< into the room
+  std::optional<OrderFigures> money;  ///< empty: the database has not said yet
+};
+Json json_of(const WatchedSale& view);
+
+/// How this process stands.
+struct WatchedProcess {
+  std::string name;  ///< "host:4711"
+  std::chrono::seconds uptime{};
+  std::string trouble;
+  std::int64_t connections = 0;
+  double requests_per_s = 0;
+};
+Json json_of(const WatchedProcess& view);
+
+}  // namespace sluice::server

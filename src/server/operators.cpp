@@ -1,0 +1,206 @@
+#include "server/operators.hpp"
+
+#include <fmt/format.h>
+
+#include "base/json_value.hpp"
+#include "http/text.hpp"
+#include "net/endpoint.hpp"
+#include "server/bearer.hpp"
+#include "server/problems.hpp"
+#include "sluice/log.hpp"
+
+namespace sluice::server {
+namespace {
+
+constexpr std::string_view audience = "console";
+constexpr std::string_view key_claim = "key";
+constexpr std::size_t longest_login = 1024;
+
+Unexpected<http::Response> refuse_operator(const http::ProblemType& type, std::string_view detail) {
+  return Unexpected{refuse_credentials(type, detail)};
+}
+
+/// Without its port: "[::1]:8080" is "::1".
+std::string host_without_port(std::string_view host) {
+  if (host.starts_with('[')) return std::string{host.substr(1, host.find(']') - 1)};
+  return std::string{host.substr(0, host.find(':'))};
+}
+
+bool is_name_of_this_machine(std::string_view field) {
+  const auto host = host_without_port(field);
+  return http::same_word(host, "localhost") || host == "::1" ||
+         (net::is_numeric(host) && host.starts_with("127."));
+}
+
+/// "https://shop.example:8443" of Host "shop.example:8443". The scheme does not count: a proxy may
+/// speak TLS for us.
+bool is_of_host(std::string_view origin, std::string_view host) {
+  const auto colon = origin.find("://");
+  return colon != origin.npos && http::same_word(origin.substr(colon + 3), host);
+}
+
+enum class AskingPage { ours, anothers, unknown };
+
+/// What a browser says of the page that asks. Where it tells the site (newer ones do, but over
+/// plain HTTP), that decides; else the origin does.
+AskingPage asking_page(const http::Request& request) {
+  if (request.count("Sec-Fetch-Site") > 1 || request.count("Origin") > 1)
+    return AskingPage::anothers;
+  if (const auto site = request.field("Sec-Fetch-Site"))
+    return *site == "same-origin" ? AskingPage::ours : AskingPage::anothers;
+  if (const auto origin = request.field("Origin"))
+    return is_of_host(*origin, request.field("Host").value_or("")) ? AskingPage::ours
+                                                                   : AskingPage::anothers;
+  return AskingPage::unknown;
+}
+
+http::Response not_from_our_page() {
+  return http::problem(problems::not_same_origin,
+                       "a browser's Origin is that of Host, or its Sec-Fetch-Site is same-origin; "
+                       "a proxy in front passes Host on; a program uses Authorization: Bearer");
+}
+
+/// Empty: it was not sent, or more than once.
+std::string_view cookie_of(const http::Request& request) {
+  std::string_view found;
+  std::size_t times = 0;
+  for (const auto& field : request.fields()) {
+    if (!http::same_word(field.name, "Cookie")) continue;
+    for (auto rest = field.value; !rest.empty();) {
+      const auto end = std::min(rest.find(';'), rest.size());
+      const auto pair = http::trimmed(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      const auto equals = pair.find('=');
+      if (equals == pair.npos || pair.substr(0, equals) != Operators::cookie) continue;
+      found = pair.substr(equals + 1);
+      ++times;
+    }
+  }
+  return times == 1 ? found : std::string_view{};
+}
+
+/// Of JSON or of a form.
+std::optional<std::string> key_in(const std::string& body) {
+  if (body.size() > longest_login) return std::nullopt;
+  if (body.starts_with('{')) {
+    const auto json = JsonValue::parse(body, {.bytes = longest_login, .depth = 2});
+    const auto* const key = json ? json->find("key") : nullptr;
+    const auto* const text = key ? key->as_text() : nullptr;
+    return text ? std::optional{*text} : std::nullopt;
+  }
+  constexpr std::string_view name = "key=";
+  if (!body.starts_with(name)) return std::nullopt;
+  return http::unescape(std::string_view{body}.substr(name.size()), true);
+}
+
+}  // namespace
+
+struct Operators::Proof {
+  Operator who;
+  bool is_of_browser = true;  ///< a page may have made the browser send it
+};
+
+Operators::Operators(const ShopKeys& keys, TokenKeys cookies, Clock& clock, Options options)
+    : keys_(keys),
+      cookies_(std::move(cookies)),
+      clock_(clock),
+      options_(options),
+      failures_(clock) {}
+
+Expected<Operators::Proof, http::Response> Operators::prove(const http::Request& request) const {
+  if (keys_.is_empty()) {
+    if (!options_.is_of_this_machine)
+      return refuse_operator(
+          problems::no_operators,
+          "others reach this address, and there are no keys: `sluice serve key --id NAME --scopes "
+          "operate` makes one, --shop-keys FILE gives it to the service");
+    if (!is_name_of_this_machine(request.field("Host").value_or("")))
+      return refuse_operator(
+          problems::other_host,
+          "without keys this is for http://127.0.0.1 and http://localhost alone");
+    return Proof{{.id = "local", .is_anybody = true}};
+  }
+  if (request.field("Authorization")) {
+    auto id = keys_.who_asks(request, Scope::operate);
+    if (!id) return Unexpected{std::move(id.error())};
+    return Proof{{.id = std::move(*id)}, false};
+  }
+  auto who = by_cookie(request);
+  if (!who) return Unexpected{std::move(who.error())};
+  return Proof{std::move(*who)};
+}
+
+/// A cookie names the key by a part of its digest: one of a key that was taken away, or replaced
+/// under the same name, is good no more.
+Expected<Operator, http::Response> Operators::by_cookie(const http::Request& request) const {
+  const auto word = cookie_of(request);
+  if (word.empty())
+    return refuse_operator(problems::unknown_key,
+                           "log in at /console, or send Authorization: Bearer KEY");
+  const auto claims = cookies_.check(word, audience, clock_.wall());
+  const auto* const key = claims ? keys_.find(claims->subject, Scope::operate) : nullptr;
+  const auto named = claims ? claims->more.find(key_claim) : decltype(claims->more.end()){};
+  if (!key || named == claims->more.end() || named->second != key->mark())
+    return refuse_operator(problems::unknown_key, "the login has ended: log in again");
+  return Operator{.id = claims->subject, .until = claims->expires};
+}
+
+Expected<Operator, http::Response> Operators::who_asks(const http::Request& request) const {
+  auto proof = prove(request);
+  if (!proof) return Unexpected{std::move(proof.error())};
+  return std::move(proof->who);
+}
+
+Expected<Operator, http::Response> Operators::who_acts(const http::Request& request) const {
+  auto proof = prove(request);
+  if (!proof) return Unexpected{std::move(proof.error())};
+  if (proof->is_of_browser && asking_page(request) != AskingPage::ours)
+    return Unexpected{not_from_our_page()};
+  return std::move(proof->who);
+}
+
+/// Another page that logs a browser in, under a key of its own, would see what the operator does.
+Operators::Login Operators::log_in(const http::Request& request) {
+  if (asking_page(request) == AskingPage::anothers) return {not_from_our_page(), {}};
+  if (const auto wait = failures_.wait(request.client())) {
+    auto refusal = http::problem(problems::too_many_logins);
+    http::add_retry_after(refusal, *wait);
+    return {std::move(refusal), {}};
+  }
+  const auto word = key_in(request.body());
+  if (!word)
+    return {http::problem(problems::bad_body, "send key=sk... or {\"key\":\"sk...\"}"), {}};
+  const auto id = keys_.check(*word, Scope::operate);
+  if (!id) {
+    failures_.note(request.client());
+    log(LogLevel::warning,
+        fmt::format("console: a login from {} failed",
+                    request.client().empty() ? "a unix socket" : request.client()));
+    if (id.error() == ShopKeys::Refusal::other_scope)
+      return {refuse_credentials(problems::not_allowed, "the key is not good for 'operate'"), {}};
+    return {refuse_credentials(problems::unknown_key, "the key is none of this service"), {}};
+  }
+  http::Response answer{.status = 204};
+  answer.add("Set-Cookie", cookie_for(*id, request.is_tls()));
+  return {std::move(answer), *id};
+}
+
+std::string Operators::cookie_for(const std::string& id, bool is_tls) const {
+  const auto token =
+      cookies_.sign({.subject = id,
+                     .audience = std::string{audience},
+                     .expires = clock_.wall() + login_lasts,
+                     .more = {{std::string{key_claim}, keys_.find(id, Scope::operate)->mark()}}});
+  return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{}", cookie, token,
+                     std::chrono::seconds{login_lasts}.count(), is_tls ? "; Secure" : "");
+}
+
+http::Response Operators::log_out(const http::Request& request) const {
+  if (asking_page(request) == AskingPage::anothers) return not_from_our_page();
+  http::Response answer{.status = 204};
+  answer.add("Set-Cookie", fmt::format("{}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict{}",
+                                       cookie, request.is_tls() ? "; Secure" : ""));
+  return answer;
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,70 @@
+/// Who may operate the service: a key of the shop with the scope `operate`, or the cookie that a
+/// login with such a key gives to a browser.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "http/response.hpp"
+#include "server/failed_logins.hpp"
+#include "server/shop_keys.hpp"
+#include "sluice/expected.hpp"
+#include "sluice/token.hpp"
+
+namespace sluice::server {
+
+struct Operator {
+  std::string id;                   ///< of the key; "local" where everybody who gets here is one
+  bool is_anybody = false;          ///< there are no keys
+  std::optional<WallTime> until{};  ///< of a login
+};
+
+/// Where no keys are given, whoever reaches a listener of this machine is the operator "local"; at
+/// any other listener, and behind a proxy, nobody is. A browser sends cookies, and what it sends to
+/// this machine, in the name of any page that asks it to: so a change is taken from a browser only
+/// if it says that the page is ours, and "local" only by a name of this machine, which no stranger
+/// can make his own (DNS rebinding).
+///
+/// Guarantee: a cookie is good for 12 h at most, for this and for nothing else, and no longer than
+///   the key that it was given for.
+/// Not guaranteed: that a cookie that somebody has copied ends with the logout.
+/// Threads: any.
+class Operators {
+ public:
+  struct Options {
+    bool is_of_this_machine = false;  ///< nobody else reaches the listener, and no proxy is there
+  };
+  static constexpr std::chrono::hours login_lasts{12};
+  static constexpr std::string_view cookie = "sluice_console";
+
+  /// `cookies` sign them: processes with the same take each other's. REQUIRES: `keys` and `clock`
+  /// live longer.
+  Operators(const ShopKeys& keys, TokenKeys cookies, Clock& clock, Options options);
+
+  /// Who wants to see something; or the answer to him.
+  Expected<Operator, http::Response> who_asks(const http::Request& request) const;
+  /// Who wants to change something; or the answer to him.
+  Expected<Operator, http::Response> who_acts(const http::Request& request) const;
+
+  struct Login {
+    http::Response answer;
+    std::string id;  ///< of who is in now; empty: nobody
+  };
+  Login log_in(const http::Request& request);
+  /// Ends the cookie in this browser.
+  http::Response log_out(const http::Request& request) const;
+
+ private:
+  struct Proof;
+  Expected<Proof, http::Response> prove(const http::Request& request) const;
+  Expected<Operator, http::Response> by_cookie(const http::Request& request) const;
+  std::string cookie_for(const std::string& id, bool is_tls) const;
+
+  const ShopKeys& keys_;
+  const TokenKeys cookies_;
+  Clock& clock_;
+  const Options options_;
+  FailedLogins failures_;
+};
+
+}  // namespace sluice::server

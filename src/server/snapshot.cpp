@@ -1,0 +1,246 @@
+#include "server/snapshot.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/process.hpp"
+#include "base/thread.hpp"
+#include "server/problems.hpp"
+#include "sluice/log.hpp"
+#include "sluice/when_all.hpp"
+
+namespace sluice::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A first question waits so long for what the database says.
+constexpr auto waits_for_database = 2s;
+/// Between snapshots that are further apart there is no rate.
+constexpr auto longest_gap = 10s;
+
+SteadyTime now() { return system_clock().steady(); }
+
+http::Response too_many_pages() {
+  auto response = http::problem(problems::busy, "as many pages look as may");
+  http::add_retry_after(response, 5s);
+  return response;
+}
+
+/// One sale that cannot be asked does not hide the others.
+Task<WatchedSale> look_at(std::shared_ptr<Offer> offer, std::shared_ptr<WaitingRoom> room) {
+  WatchedSale view{.offer = std::move(offer)};
+  view.trouble = view.offer->trouble();
+  try {
+    auto status = view.offer->sale().status();
+    view.status = co_await status;
+    auto flow = view.offer->sale().flow(16);
+    view.flow = co_await flow;
+    if (room) {
+      auto asked = room->status();
+      view.room = co_await asked;
+    }
+  } catch (const std::exception& failure) {
+    view.trouble = failure.what();
+  }
+  co_return view;
+}
+
+double per_second(std::int64_t more, std::chrono::nanoseconds time) {
+  return more <= 0 ? 0 : static_cast<double>(more) / std::chrono::duration<double>{time}.count();
+}
+
+}  // namespace
+
+Snapshots::Snapshots(Shop& shop, const QueueApi& queue, AskLoad load, SnapshotLimits limits)
+    : shop_(shop),
+      queue_(queue),
+      load_(std::move(load)),
+      limits_(limits),
+      name_(fmt::format("{}:{}", host_name(), ::getpid())),
+      began_(now()),
+      database_(shop.options().orders, limits.database_every),
+      thread_(start_stoppable_thread([this](const std::stop_token& stop) { work(stop); })) {}
+
+Snapshots::~Snapshots() { stop(); }
+
+void Snapshots::stop() {
+  {
+    const std::lock_guard lock{mutex_};
+    stopping_ = true;
+  }
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+  database_.stop();
+  const std::lock_guard lock{mutex_};
+  pages_.clear();
+  waiting_.clear();
+}
+
+void Snapshots::answer(http::Responder respond) {
+  {
+    const std::lock_guard lock{mutex_};
+    if (has_room() && !stopping_) {
+      waiting_.push_back({std::move(respond), now()});
+      somebody_there_.notify_one();
+      return;
+    }
+  }
+  respond.send(too_many_pages());
+}
+
+void Snapshots::stream(http::Responder respond, std::optional<WallTime> until) {
+  {
+    const std::lock_guard lock{mutex_};
+    std::erase_if(pages_, [](const Page& page) { return !page.stream.is_open(); });
+    if (has_room() && !stopping_) {
+      pages_.push_back({respond.stream(), until});
+      somebody_there_.notify_one();
+      return;
+    }
+  }
+  respond.send(too_many_pages());
+}
+
+std::size_t Snapshots::pages() const {
+  const std::lock_guard lock{mutex_};
+  return pages_.size();
+}
+
+bool Snapshots::somebody_is_new() const {
+  return !waiting_.empty() || std::ranges::any_of(pages_, &Page::is_new);
+}
+
+/// A page that is new is told at once, but for a tenth of the pace: many that come together are
+/// told together. False: it is over.
+bool Snapshots::wait(const std::stop_token& stop) {
+  std::unique_lock lock{mutex_};
+  somebody_there_.wait(lock, stop, [this] { return somebody_looks(); });
+  if (!stop.stop_requested())
+    somebody_there_.wait_for(lock, stop, limits_.every / 10, [] { return false; });
+  if (!stop.stop_requested())
+    somebody_there_.wait_for(lock, stop, next_tick_ - now(), [this] { return somebody_is_new(); });
+  return !stop.stop_requested();
+}
+
+void Snapshots::work(const std::stop_token& stop) {
+  while (wait(stop)) {
+    const bool is_tick = now() >= next_tick_;
+    if (is_tick) next_tick_ = now() + limits_.every;
+    try {
+      if (!looked_ || now() - *looked_ >= limits_.every * 9 / 10) look();
+      tell(make(), is_tick);
+    } catch (const std::exception& failure) {  // of memory: the next one may succeed
+      log(LogLevel::error, fmt::format("console: no snapshot: {}", failure.what()));
+    }
+  }
+}
+
+void Snapshots::tell(const std::string& snapshot, bool is_tick) {
+  std::vector<Waiting> answered;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto wall = system_clock().wall();
+    std::erase_if(pages_, [&](Page& page) {
+      if (!std::exchange(page.is_new, false) && !is_tick) return false;
+      if (page.until && wall >= *page.until) return true;
+      return !page.stream.send({.id = {}, .event = "state", .data = snapshot});
+    });
+    const auto is_due = [&](const Waiting& one) {
+      return is_whole_ || now() - one.since >= waits_for_database;
+    };
+    const auto kept = std::ranges::partition(waiting_, std::not_fn(is_due));
+    answered.assign(std::make_move_iterator(kept.begin()), std::make_move_iterator(kept.end()));
+    waiting_.erase(kept.begin(), kept.end());
+  }
+  for (auto& one : answered)
+    one.respond.send({.status = 200, .media = http::json_media, .body = snapshot, .fields = {}});
+}
+
+/// Those that are not archived first. An archived one is asked once.
+std::vector<WatchedSale> Snapshots::look_at_sales() {
+  auto offers = shop_.all();
+  std::ranges::stable_partition(
+      offers, [this](const auto& offer) { return !archived_.contains(offer->name()); });
+  if (offers.size() > limits_.sales) offers.resize(limits_.sales);
+  std::vector<Task<WatchedSale>> looks;
+  looks.reserve(offers.size());
+  for (const auto& offer : offers) looks.push_back(look_at(offer, queue_.room_of(offer->name())));
+  auto views = when_all(std::move(looks)).get();
+  for (const auto& view : views)
+    if (view.status.state == SaleState::archived) archived_.insert(view.offer->name());
+  return views;
+}
+
+void Snapshots::look() {
+  const auto began = now();
+  const auto since = looked_ ? began - *looked_ : longest_gap;
+  views_ = look_at_sales();
+  sales_in_all_ = shop_.all().size();
+  add_rates(since);
+  const auto load = load_();
+  const auto requests = static_cast<std::int64_t>(load.requests - requests_before_);
+  requests_before_ = load.requests;
+  process_ = {.name = name_,
+              .uptime = std::chrono::floor<std::chrono::seconds>(began - began_),
+              .trouble = load.trouble,
+              .connections = load.connections,
+              .requests_per_s = since < longest_gap ? per_second(requests, since) : 0};
+  looked_ = began;
+}
+
+void Snapshots::add_rates(std::chrono::nanoseconds since) {
+  std::map<std::string, Before, std::less<>> seen;
+  for (auto& view : views_) {
+    const Before present{view.status.orders, view.room ? view.room->let_in : 0};
+    const auto before = before_.find(view.offer->name());
+    if (since < longest_gap && before != before_.end()) {
+      view.admitted_per_s = per_second(present.orders - before->second.orders, since);
+      view.let_in_per_s = per_second(present.let_in - before->second.let_in, since);
+    }
+    seen.emplace(view.offer->name(), present);
+  }
+  before_ = std::move(seen);
+}
+
+void Snapshots::add_figures(const DatabaseFigures::Known& known) {
+  std::size_t told = 0;
+  for (auto& view : views_) {
+    view.money.reset();
+    const auto found = known.sales.find(view.offer->name());
+    if (found == known.sales.end()) continue;
+    view.money = found->second;
+    ++told;
+  }
+  is_whole_ = told == views_.size() || !known.trouble.empty();
+}
+
+std::string Snapshots::make() {
+  std::vector<std::string> names;
+  for (const auto& view : views_) names.push_back(view.offer->name());
+  database_.want(std::move(names));
+  const auto known = database_.known();
+  add_figures(*known);
+  auto process = process_;
+  if (process.trouble.empty()) process.trouble = known->trouble;
+  auto json = Json::object(
+      {{"now", millisecond_text(system_clock().wall())}, {"process", json_of(process)}});
+  auto sales = Json::array();
+  std::size_t shown = 0;
+  for (const auto& view : views_) {
+    const auto sale = json_of(view);
+    if (json.text().size() + sales.text().size() + sale.text().size() > limits_.size) break;
+    sales.add(sale);
+    ++shown;
+  }
+  json.add("sales", sales);
+  json.add("sales_in_all", sales_in_all_);
+  json.add("truncated", shown < sales_in_all_);
+  return json.text();
+}
+
+}  // namespace sluice::server
