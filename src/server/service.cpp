@@ -9,6 +9,7 @@
 #include "base/random.hpp"
 #include "base/thread.hpp"
 #include "server/operate_calls.hpp"
+#include "server/console.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/store.hpp"
 
@@ -87,6 +88,7 @@ http::Routes Service::public_routes() {
   pages_.add_routes(routes);
   feed_.add_routes(routes);
   operate_.add_routes(routes);
+  add_console(routes);
   return routes;
 }
 

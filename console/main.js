@@ -1,0 +1,54 @@
+// The console. Each view is a module of views/; this one chooses which is shown.
+import {html, render} from './vendor/preact.js';
+import {connect, live} from './lib/live.js';
+import {linkTo, route} from './lib/route.js';
+import {useSignal} from './lib/signal.js';
+import {Frame, Title} from './parts/frame.js';
+import {Empty, Refusal} from './parts/notice.js';
+import {Journal} from './views/journal.js';
+import {Letters} from './views/letters.js';
+import {Login} from './views/login.js';
+import {Overview} from './views/overview.js';
+import {Messages, Orders, Payments} from './views/records.js';
+import {Sale, SaleFrame} from './views/sale.js';
+import {Locks, Numbers, Proxies} from './views/store.js';
+
+const views = {locks: Locks, numbers: Numbers, proxies: Proxies, journal: Journal};
+const ofSale = {'': Sale, orders: Orders, letters: Letters, messages: Messages, payments: Payments};
+
+function View({path: [room = 'sales', name, part = ''], snapshot}) {
+  const is_known = Object.hasOwn(room === 'sales' ? ofSale : views, room === 'sales' ? part : room);
+  if (!is_known) return html`<${Nothing} what="There is no such page" />`;
+  if (room !== 'sales') return html`<${views[room]} />`;
+  if (!snapshot) return html`<${Opening} />`;
+  if (name === undefined) return html`<${Overview} snapshot=${snapshot} />`;
+  const sale = snapshot.sales.find(each => each.name === name);
+  if (!sale) return html`<${Nothing} what=${`There is no sale “${name}”`} />`;
+  return html`<${SaleFrame} sale=${sale} part=${part} key=${name}><${ofSale[part]} sale=${sale} /><//>`;
+}
+
+const Opening = () => html`<${Title} document="Console">One moment<//><p class="quiet">The first figures are on their way.</p>`;
+
+const Nothing = ({what}) => html`
+  <${Title} document="Nothing here">${what}<//>
+  <${Empty} title="The address may be old, or mistyped."><a href=${linkTo()}>All sales</a><//>`;
+
+const Refused = ({problem}) => html`<${Title} document="Not allowed">Not from here<//><${Refusal} problem=${problem} again=${connect} />`;
+
+function App() {
+  const state = useSignal(live);
+  const path = useSignal(route);
+  const here = path[0] ?? 'sales';
+  return html`
+    <${Frame} here=${here} state=${state}>
+      ${state.phase === 'login' ? html`<${Login} />`
+        : state.session ? html`<${View} path=${path} snapshot=${state.snapshot} />`
+        : state.phase === 'refused' ? html`<${Refused} problem=${state.problem} />`
+        : state.phase === 'lost' ? html`<${Nothing} what="Not connected" />` : html`<${Opening} />`}
+    <//>`;
+}
+
+const place = document.getElementById('app');
+place.replaceChildren();
+render(html`<${App} />`, place);
+connect();

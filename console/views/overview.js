@@ -1,0 +1,84 @@
+// All sales at a glance, those first that need somebody.
+import {html, useState} from '../vendor/preact.js';
+import {count, partsOf, rate, some} from '../lib/format.js';
+import {historyOf} from '../lib/history.js';
+import {linkTo} from '../lib/route.js';
+import {Meter, Strip} from '../parts/bars.js';
+import {Spark} from '../parts/chart.js';
+import {Title} from '../parts/frame.js';
+import {Empty, StateBadge} from '../parts/notice.js';
+
+/** What an operator should look at: [words, part of the sale's pages]. */
+export function needs(sale) {
+  return [
+    sale.trouble && [sale.trouble, ''],
+    sale.dead > 0 && [some(sale.dead, 'dead letter'), 'letters'],
+    sale.messages?.dead > 0 && [some(sale.messages.dead, 'message') + ' not delivered', 'messages'],
+    sale.payments?.flagged > 0 && [some(sale.payments.flagged, 'payment') + ' to look at', 'payments'],
+  ].filter(Boolean);
+}
+
+/** What has to be looked at, then what is sold just now, then the others. */
+const urgency = sale => 2 * needs(sale).length + (sale.state === 'open' ? 1 : 0);
+
+const many = 12;  // from so many sales on one looks for a name
+
+export function Overview({snapshot}) {
+  const [wanted, want] = useState('');
+  const {sales, process} = snapshot;
+  const shown = sales.filter(sale => sale.name.toLowerCase().includes(wanted.toLowerCase()))
+    .toSorted((a, b) => urgency(b) - urgency(a));
+  return html`
+    <div class="heading">
+      <${Title} document="Sales">Sales<//>
+      ${sales.length > many && html`
+        <label class="find"><span class="unseen">Find a sale</span>
+          <input type="search" placeholder="Find a sale" value=${wanted} onInput=${event => want(event.target.value)} /></label>`}
+    </div>
+    ${process.trouble && html`<p class="refusal" role="alert"><strong>${process.trouble}</strong></p>`}
+    <${Totals} sales=${sales} />
+    ${sales.length === 0 && html`<${NoSales} />`}
+    ${sales.length > 0 && shown.length === 0 && html`<${Empty} title=${`No sale has “${wanted}” in its name`} />`}
+    <ul class="sales">${shown.map(sale => html`<${Card} key=${sale.name} sale=${sale} />`)}</ul>
+    ${snapshot.truncated && html`<p class="small">There are more sales than are shown.</p>`}`;
+}
+
+function Totals({sales}) {
+  const sum = of => sales.reduce((all, sale) => all + (of(sale) ?? 0), 0);
+  return html`
+    <dl class="totals">
+      <div><dt>admitted a second</dt><dd>${rate(sum(sale => sale.admitted_per_s))}</dd></div>
+      <div><dt>units left</dt><dd>${count(sum(sale => sale.left))}</dd></div>
+      <div><dt>orders</dt><dd>${count(sum(sale => sale.orders))}</dd></div>
+      <div><dt>waiting for their turn</dt><dd>${count(sum(sale => sale.room?.waiting))}</dd></div>
+      <div><dt>to look at</dt><dd>${count(sales.filter(sale => needs(sale).length).length)}</dd></div>
+    </dl>`;
+}
+
+function Card({sale}) {
+  const troubles = needs(sale);
+  return html`
+    <li class=${`card sale-card ${troubles.length ? 'needy' : ''}`}>
+      <div class="row">
+        <h2><a href=${linkTo('sales', sale.name)}>${sale.name}</a></h2><${StateBadge} state=${sale.state} />
+      </div>
+      <p class="figure"><b>${count(sale.left)}</b> <span>left of ${count(sale.stock)}</span></p>
+      <${Meter} label=${`Left of ${sale.name}`} value=${sale.left} max=${sale.stock} />
+      <div class="row rates">
+        <span><b>${rate(sale.admitted_per_s)}</b> admitted/s</span>
+        <${Spark} values=${historyOf(sale.name).admitted} />
+      </div>
+      ${sale.by_state && html`<${Strip} kind="thin" parts=${partsOf(sale)} />`}
+      <p class="small">${some(sale.orders, 'order')}${sale.by_state && sale.price && ` · ${count(sale.by_state.paid)} paid`}
+        ${sale.room && ` · ${count(sale.room.waiting)} in the queue`}</p>
+      ${troubles.length > 0 && html`
+        <ul class="needs">${troubles.map(([words, part]) => html`
+          <li key=${words}><a href=${linkTo('sales', sale.name, ...(part ? [part] : []))}>${words}</a></li>`)}</ul>`}
+    </li>`;
+}
+
+const NoSales = () => html`
+  <${Empty} title="There is no sale yet">
+    Begin the service with one, <code>sluice serve --sale tea=100</code>, or give it a file of sales by <code>--sales</code>.
+    It appears here by itself.
+  <//>`;
