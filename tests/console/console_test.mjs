@@ -1,0 +1,261 @@
+// The console in a browser. One browser serves all cases; each has a page and a service of its own.
+//   node tests/console/console_test.mjs [--test-name-pattern=V50]
+import assert from 'node:assert/strict';
+import {after, before, test as register} from 'node:test';
+import {complaints, dress, hasFocus, launch, openPage, shows, tabTo, visit} from './browser.mjs';
+import {FakeApi, full, sale} from './fake_api.mjs';
+import {difference} from './pictures.mjs';
+import {Service} from './service.mjs';
+
+let browser;
+const test = (name, body) => register(name, {timeout: 60_000}, body);
+before(async () => { browser = await launch(); });
+after(() => browser?.close());
+
+/** A page that is logged in at a service of invented figures. */
+async function consoleOf(t, {sales, isFrozen = false, ...view} = {}) {
+  const api = new FakeApi();
+  api.isOpen = true;
+  api.isFrozen = isFrozen;
+  if (sales) api.sales = sales;
+  await api.begin();
+  t.after(() => api.end());
+  const page = await pageOf(t, view);
+  await page.goto(`${api.origin}/console`);
+  await shows(page, sales?.length === 0 ? 'There is no sale yet' : 'admitted a second');
+  return {api, page};
+}
+
+async function pageOf(t, view) {
+  const page = await openPage(browser, view);
+  t.after(() => page.close());
+  return page;
+}
+
+async function serviceOf(t, sales, options) {
+  const service = await Service.begin(sales, options);
+  t.after(() => service.end());
+  return service;
+}
+
+const copy = value => structuredClone(value);
+
+/** Each view, and its heading. */
+const views = [
+  ['#/', 'Sales'], ['#/sales/tea', 'tea'], ['#/sales/tea/orders', 'tea'], ['#/sales/tea/letters', 'tea'],
+  ['#/sales/tea/messages', 'tea'], ['#/sales/tea/payments', 'tea'], ['#/locks', 'Locks'], ['#/numbers', 'Numbers'],
+  ['#/proxies', 'Proxies'], ['#/journal', 'Journal'], ['#/nowhere', 'There is no such page'],
+  ['#/sales/tea/toString', 'There is no such page'], ['#/constructor', 'There is no such page'], ['#/sales/milk', 'There is no sale “milk”'],
+];
+
+for (const [name, view] of [['InLight', {}], ['InDark', {scheme: 'dark'}], ['At320Pixels', {width: 320}]]) {
+  test(`Console.V50_AxeFindsNothing${name}`, async t => {
+    const {page} = await consoleOf(t, {sales: [copy(full), sale('coffee')], ...view});
+    for (const [hash, heading] of views) {
+      await visit(page, hash, heading);
+      assert.deepEqual(await complaints(page), [], hash);
+      const {wide, room} = await page.evaluate(() => ({wide: document.documentElement.scrollWidth, room: innerWidth}));
+      assert.ok(wide <= room, `${hash} is ${wide} wide where there are ${room}`);
+    }
+    assert.deepEqual(page.record.faults, []);
+    });
+}
+
+test('Console.V50_AxeFindsNothingInRareStates', async t => {
+  const {api, page} = await consoleOf(t, {sales: []});
+  assert.deepEqual(await complaints(page), [], 'no sale');
+  api.sales = [copy(full)];
+  await shows(page, 'left of');
+  await visit(page, '#/sales/tea', 'tea');
+  await page.click('button[aria-haspopup=dialog].danger');
+  await page.waitForSelector('dialog[open]');
+  assert.deepEqual(await complaints(page), [], 'the dialog');
+  await page.keyboard.press('Escape');
+  api.cut(true);
+  await shows(page, 'Connection lost');
+  assert.deepEqual(await complaints(page), [], 'the banner');
+  api.cut(false);
+  api.isOpen = false;
+  await page.click('.banner button');
+  await shows(page, 'Key of the shop');
+  assert.deepEqual(await complaints(page), [], 'the login');
+});
+
+test('Console.V50_TheKeyboardAloneClosesASale', async t => {
+  const service = await serviceOf(t, [{name: 'tea', stock: 20, type: 'TEA'}]);
+  assert.equal((await service.buy('tea', 'ann')).status, 201);
+  const page = await pageOf(t);
+  await page.goto(`${service.origin}/console`);
+  await shows(page, 'Key of the shop');
+  await tabTo(page, 'Key of the shop');
+  await page.keyboard.type(service.key);
+  await page.keyboard.press('Enter');
+  await shows(page, '19 left of 20');
+  await tabTo(page, 'tea');
+  await page.keyboard.press('Enter');
+  await shows(page, 'Units left');
+  await tabTo(page, 'Close sale …');
+  await page.keyboard.press('Enter');
+  await hasFocus(page, 'Type tea to confirm');
+  await page.keyboard.type('te');
+  assert.ok(await page.$eval('dialog button[type=submit]', button => button.disabled), 'it is not confirmed by half a name');
+  await page.keyboard.press('Enter');  // and it does nothing
+  await page.keyboard.type('a');
+  await page.keyboard.press('Enter');
+  await shows(page, 'The sale is over');
+  await hasFocus(page, 'tea');  // what had the focus is gone: one reads on at the heading
+  assert.equal((await service.buy('tea', 'bob')).status, 410);
+  await tabTo(page, 'Journal');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => [...document.querySelectorAll('[role=row]')].some(row => /ann[^]*close sale[^]*tea[^]*done/.test(row.innerText)));
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.V50_PicturesAreAsApproved', async t => {
+  const {page} = await consoleOf(t, {sales: [copy(full), sale('coffee')], isFrozen: true});
+  for (const [name, hash, heading, width, scheme] of [
+    ['overview', '#/', 'Sales', 1280, 'light'], ['orders', '#/sales/tea/orders', 'tea', 1280, 'light'],
+    ['sale_light', '#/sales/tea', 'tea', 1280, 'light'], ['sale_dark', '#/sales/tea', 'tea', 1280, 'dark'],
+    ['sale_320', '#/sales/tea', 'tea', 320, 'light'],
+  ]) {
+    await dress(page, {width, scheme});
+    await visit(page, hash, heading);
+    if (name.startsWith('sale')) await page.waitForSelector('.uplot canvas');
+    const {mean, most} = await difference(page, name);
+    assert.ok(mean < 0.4 && most < 9, `${name} differs by ${mean} (mean), ${most} (most) of 99; it is in build/console_pictures`);
+  }
+});
+
+test('Console.V51_NoForeignHostIsAsked', async t => {
+  const service = await serviceOf(t, [{name: 'tea', stock: 20, type: 'TEA', price: 500, currency: 'CNY'}], ['--room', 'tea=50/200']);
+  const page = await pageOf(t);
+  await page.goto(`${service.origin}/console`);
+  await page.type('input[type=password]', service.key);
+  await page.keyboard.press('Enter');
+  await shows(page, 'left of 20');
+  for (const [hash, heading] of views) await visit(page, hash, heading);
+  const foreign = page.record.urls.filter(url => !url.startsWith(`${service.origin}/`));
+  assert.deepEqual(foreign, []);
+  assert.deepEqual(await page.evaluate(() => globalThis.violations), []);
+  assert.deepEqual(page.record.faults, []);
+  const {bytes, paint} = await page.evaluate(() => {
+    const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+    const files = new Map(all.filter(({name}) => name.includes('/console')).map(({name, encodedBodySize}) => [name, encodedBodySize]));
+    return {bytes: [...files.values()].reduce((sum, size) => sum + size, 0),
+            paint: performance.getEntriesByName('first-contentful-paint')[0].startTime};
+  });
+  console.log(`# the page has ${bytes} bytes over the wire; first paint after ${Math.round(paint)} ms`);
+  assert.ok(bytes > 20_000 && bytes <= 60 * 1024, `${bytes} bytes`);
+});
+
+test('Console.V51_TheBrowserHoldsThePolicy', async t => {  // so that counting none of its violations means something
+  const {page} = await consoleOf(t);
+  await page.evaluate(() => {
+    document.body.insertAdjacentHTML('beforeend', '<img src="http://192.0.2.1/x.png" onerror="globalThis.isBroken = true"><p style="color:red">');
+  });
+  await page.waitForFunction(() => globalThis.violations.length >= 3);
+  assert.equal(await page.evaluate(() => globalThis.isBroken), undefined);
+});
+
+test('Console.NamesFullOfMarkupAreText', async t => {
+  const names = ['<img src=x onerror=alert(1)>', '"><script>alert(1)</script>', 'a/b?c#d%41&', `long${'-long'.repeat(40)}`, '‮drawkcab', '__proto__', '茶'];
+  const {api, page} = await consoleOf(t, {width: 320, sales: names.map(name => sale(name, {trouble: '<b>bold</b>'}))});
+  api.letters[0].reason = '<script>alert(2)</script>';
+  for (const name of names) {
+    await visit(page, `#/sales/${encodeURIComponent(name)}`, name);
+    assert.equal(await page.$$eval('main img, main script, main b b', all => all.length), 0, name);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), name);
+  }
+  await visit(page, `#/sales/${encodeURIComponent(names[0])}/letters`, names[0]);
+  await shows(page, '<script>alert(2)</script>');
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.ALostConnectionKeepsTheLastFigures', async t => {
+  const {api, page} = await consoleOf(t);
+  await visit(page, '#/sales/tea', 'tea');
+  api.cut(true);
+  await shows(page, 'These are the figures of');
+  const then = await page.$eval('.huge b', figure => figure.innerText);
+  assert.match(then, /^\d,\d{3}$/);
+  assert.equal(await page.$eval('.pulse', pulse => pulse.innerText), 'not connected');
+  api.cut(false);
+  await shows(page, 'Connected again');  // by itself
+  await page.waitForFunction(() => !document.querySelector('.banner'));
+});
+
+test('Console.TwoHundredSalesAreFoundByName', async t => {
+  const sales = Array.from({length: 200}, (_, i) => sale(`sale-${i}`, {dead: i === 150 ? 1 : 0}));
+  const {page} = await consoleOf(t, {sales});
+  assert.equal(await page.$eval('.sale-card h2', name => name.innerText), 'sale-150');  // the one that needs somebody
+  await page.type('input[type=search]', 'sale-17');
+  await page.waitForFunction(() => document.querySelectorAll('.sale-card').length === 11);
+  await page.type('input[type=search]', 'x');
+  await shows(page, 'No sale has “sale-17x” in its name');
+});
+
+test('Console.ARefusalStandsAtItsAction', async t => {
+  const {api, page} = await consoleOf(t);
+  await visit(page, '#/sales/tea', 'tea');
+  await tabTo(page, 'Stock …');
+  await page.keyboard.press('Enter');
+  await page.type('dialog input[type=number]', '5');
+  await page.$eval('dialog form', form => { form.noValidate = true; });  // the browser would refuse it before the service
+  await page.type('dialog input[type=text]', 'tea');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('dialog .refusal[role=alert]');
+  assert.match(await page.$eval('dialog .refusal', refusal => refusal.innerText), /More is sold than that\s+\d+ are sold/);
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => !document.querySelector('dialog[open]'));
+  await hasFocus(page, 'Stock …');
+  assert.deepEqual(api.asked.at(-1).body, {confirm: 'tea', stock: 5});
+});
+
+test('Console.ALetterIsRevivedAndTheOtherSettled', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)]});
+  await visit(page, '#/sales/tea/letters', 'tea');
+  await tabTo(page, 'Revive TEA202601020001');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelectorAll('.letter').length === 1);
+  await tabTo(page, 'Settle … 1700-2');
+  await page.keyboard.press('Enter');
+  await hasFocus(page, 'Why (it stands in the journal)');
+  await page.keyboard.type('buyer was told');
+  await tabTo(page, 'Type tea to confirm', 3);
+  await page.keyboard.type('tea');
+  await page.keyboard.press('Enter');
+  await shows(page, 'There are no dead letters');
+  assert.deepEqual(api.asked.map(({path, body}) => [path.split('/').at(-1), body]),
+    [['revive', null], ['settle', {confirm: 'tea', reason: 'buyer was told'}]]);
+});
+
+test('Console.TheRoomIsHeldAndLetGo', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)]});
+  await visit(page, '#/sales/tea', 'tea');
+  await tabTo(page, 'Pause the waiting room');
+  await page.keyboard.press('Enter');
+  await hasFocus(page, 'Resume the waiting room');  // it is the same button
+  await page.keyboard.press('Enter');
+  await tabTo(page, 'Rate');
+  await page.keyboard.type('75');
+  await page.keyboard.press('Enter');
+  await shows(page, 'Rate set');
+  assert.deepEqual(api.asked.map(({path, body}) => [path.split('/').at(-1), body]), [['pause', null], ['resume', null], ['rate', {rate: 75}]]);
+});
+
+test('Console.AWrongKeyIsRefusedAtTheField', async t => {
+  const {api, page} = await consoleOf(t);
+  api.isOpen = false;
+  await page.reload();
+  await page.waitForSelector('input[type=password]');
+  await page.type('input[type=password]', 'sk.ann.wrong');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('form .refusal[role=alert]');
+  await page.$eval('input[type=password]', field => field.select());
+  await page.type('input[type=password]', 'sk.ann.secret');
+  await page.keyboard.press('Enter');
+  await shows(page, 'admitted a second');
+  await shows(page, 'Logged in');
+  await page.click('.connection button');
+  await shows(page, 'Key of the shop');
+});

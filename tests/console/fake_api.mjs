@@ -1,0 +1,202 @@
+// The operators' API as it is agreed (docs/console.md), with states that a real service reaches seldom: a line that is
+// cut, hundreds of sales, names full of markup. It serves the files of console/ under the same policy.
+//   node tests/console/fake_api.mjs [PORT]      to look at it by hand; key: sk.ann.secret
+import {createServer} from 'node:http';
+import {readFile} from 'node:fs/promises';
+import {fileURLToPath} from 'node:url';
+import {extname, join, normalize} from 'node:path';
+
+const root = fileURLToPath(new URL('../../console/', import.meta.url));
+const media = {'.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml'};
+export const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+
+/** A sale as a snapshot has it. */
+export function sale(name, members = {}) {
+  return {
+    name, state: 'open', stock: 5000, sold: 1200, left: 3800, orders: 1200, waiting: 3, dead: 0,
+    opens_at: null, closes_at: null, price: 500, currency: 'CNY', trouble: '', admitted_per_s: 12,
+    answers: {admitted: 1200, repeated: 31, sold_out: 0, already_bought: 44},
+    by_state: {awaiting: 210, paid: 940, cancelled: 20, expired: 24, refunding: 2, refunded: 4},
+    due: {next: '2026-01-02T03:10:00.000Z', within_minute: 3},
+    payments: {waiting: 1, asking: 0, flagged: 0}, refunds: 2, messages: {due: 4, dead: 0},
+    worker: {inserted: 1197, repeated: 0, claimed: 0, dead: 0, recoveries: 0, failures: 0, last_failure: ''},
+    workers: [{name: 'shop1:4711:1', pending: 2, idle_ms: 12}, {name: 'shop2:990:1', pending: 1, idle_ms: 830}],
+    lag: {entries: 3, oldest_ms: 15}, room: null, buckets: null, in_transfer: 0,
+    ...members,
+  };
+}
+
+export const room = {state: 'open', rate: 50, inside: 200, inside_now: 12, waiting: 3400, in_per_s: 49, paused: false, eta_s: 68};
+
+/** Everything that there may be, at once. */
+export const full = sale('tea', {
+  dead: 2, payments: {waiting: 1, asking: 1, flagged: 1}, messages: {due: 4, dead: 3}, room: {...room}, in_transfer: 5,
+  buckets: [0, 1, 2, 3].map(bucket => ({bucket, stock: 1250, sold: 300 + 40 * bucket, left: 950 - 40 * bucket})),
+  answers: {admitted: 1200, repeated: 31, already_bought: 44, not_enough: 3, too_many_units: 1},
+  closes_at: '2026-01-03T00:00:00.000Z',
+});
+
+const order = n => ({id: String(7_000_000_000_000_000 + n), number: `TEA2026010200${String(n).padStart(2, '0')}`, sale: 'tea', units: 1,
+                     state: ['paid', 'awaiting', 'expired'][n % 3], buyer: `buyer-${n}`, issued_at: '2026-01-02T03:04:05.000Z'});
+
+/** A refusal, thrown by a handler below. */
+const refusal = (status, title, detail = '') => ({status, body: {type: 'urn:sluice:problem:x', title, status, ...(detail && {detail})}});
+
+export class FakeApi {
+  sales = [full, sale('coffee', {price: null, currency: null, by_state: null, due: null, payments: null, messages: null})];
+  operator = null;      // who is logged in
+  isOpen = false;
+  isCut = false;        // the line: nothing is answered
+  isFrozen = false;     // figures and time stand still
+  beat = 1000;          // ms between snapshots
+  locks = [{name: 'stock:42', kind: 'mutex', holders: [{owner: 'shop1:4711:1', left_ms: 28_000}], waiting: 2},
+           {name: 'report', kind: 'fair_mutex', holders: [], waiting: 0}];
+  series = [{name: 'TEA', period: '20260102', last: 1200, left: 8799}];
+  proxies = [{url: 'http://10.0.0.9:22222', reachable: true, why: '', pools: [{name: 'alpha', servers: [
+    {name: 'a', address: '10.0.0.1:6379', weight: 1, alive: true, share: 0.52}, {name: 'b', address: '10.0.0.2:6379', weight: 1, alive: false, share: 0.48}]}]},
+  {url: 'http://10.0.0.10:22222', reachable: false, why: 'connect: connection refused', pools: []}];
+  journal = [];
+  letters = [{id: '1700-1', entry: '1700-0', reason: 'the database refuses it: CHECK constraint failed: units > 0', order: order(1), fields: {buyer: 'ann', request: 'r-1', units: '1'}},
+             {id: '1700-2', entry: '1701-0', reason: 'the entry has no buyer', order: null, fields: {units: '1'}}];
+  asked = [];           // each POST: {path, body}
+  streams = new Set();
+
+  async begin(port = 0) {
+    this.server = createServer((request, response) => this.#answer(request, response).catch(error => {
+      response.writeHead(500).end(String(error));
+    }));
+    await new Promise(resolve => this.server.listen(port, '127.0.0.1', resolve));
+    this.timer = setInterval(() => this.#tick(), this.beat);
+    this.origin = `http://127.0.0.1:${this.server.address().port}`;
+    return this;
+  }
+
+  end() {
+    clearInterval(this.timer);
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+
+  /** Cuts the line, or mends it. */
+  cut(isCut) {
+    this.isCut = isCut;
+    if (isCut) this.server.closeAllConnections();
+  }
+
+  /** As it is; of frozen figures, as it was so many seconds before. */
+  snapshot(before = 0) {
+    const now = this.isFrozen ? Date.UTC(2026, 0, 2, 3, 4, 5) - 1000 * before : Date.now();
+    return {now: new Date(now).toISOString(),
+            process: {name: 'shop1:4711', uptime_s: 4321, trouble: '', connections: 212, requests_per_s: 84.5},
+            sales: this.sales.map(each => (before ? {...each, left: each.left + 12 * before, admitted_per_s: 12 + 6 * Math.sin(before / 4)} : each))};
+  }
+
+  tell(stream, before = 0) { stream.write(`event: state\ndata: ${JSON.stringify(this.snapshot(before))}\n\n`); }
+
+  #tick() {
+    for (const each of this.sales) {
+      if (each.state !== 'open' || this.isFrozen) continue;
+      const bought = Math.min(each.left, Math.round(each.admitted_per_s));
+      each.sold += bought;
+      each.left -= bought;
+      each.orders += bought;
+      each.admitted_per_s = each.left ? 12 + 6 * Math.sin(Date.now() / 4000) : 0;
+      if (!each.left) each.state = 'sold out';
+    }
+    for (const stream of this.streams) this.tell(stream);
+  }
+
+  async #answer(request, response) {
+    if (this.isCut) return void request.socket.destroy();
+    const {pathname: path, searchParams: query} = new URL(request.url, 'http://x');
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = chunks.length ? JSON.parse(Buffer.concat(chunks)) : null;
+    if (request.method === 'GET' && !path.startsWith('/v1')) return this.#file(path, response);
+    const {status, body: answer} = this.#call(request.method, path, query, body, request, response);
+    if (status === 0) return;  // a stream
+    response.writeHead(status, {'Content-Type': status < 400 ? 'application/json' : 'application/problem+json'});
+    response.end(answer === undefined ? '' : JSON.stringify(answer));
+  }
+
+  async #file(path, response) {
+    const name = normalize(path.replace(/^\/console\/?/, '') || 'index.html');
+    try {
+      const bytes = await readFile(join(root, name));
+      response.writeHead(200, {'Content-Type': media[extname(name)] ?? 'text/plain', 'Content-Security-Policy': policy}).end(bytes);
+    } catch {
+      response.writeHead(404).end();
+    }
+  }
+
+  #call(method, path, query, body, request, response) {
+    if (path === '/console/login') {
+      if (body.key !== 'sk.ann.secret') return refusal(401, 'It is not known which of the shop\'s keys this is', 'no key of the file is this one');
+      this.operator = 'ann';
+      return {status: 204};
+    }
+    if (path === '/console/logout') {
+      this.operator = null;
+      return {status: 204};
+    }
+    if (!this.operator && !this.isOpen) return refusal(401, 'Log in');
+    if (path === '/v1/operate/events') {
+      response.writeHead(200, {'Content-Type': 'text/event-stream'});
+      response.write(': here\n\n');
+      this.streams.add(response);
+      request.socket.on('close', () => this.streams.delete(response));
+      for (let before = this.isFrozen ? 45 : 0; before >= 0; --before) this.tell(response, before);
+      return {status: 0};
+    }
+    if (method === 'GET') return {status: 200, body: this.#list(path, query)};
+    this.asked.push({path, body});
+    const answer = this.#act(decodeURIComponent(path), body);
+    this.journal.unshift({id: String(this.journal.length + 1), at: new Date().toISOString(), operator: 'ann', action: path.split('/').at(-1),
+                          target: decodeURIComponent(path.split('/')[4]), detail: body ? JSON.stringify(body) : '', outcome: answer.status < 400 ? 'done' : 'refused'});
+    return answer;
+  }
+
+  #list(path, query) {
+    const last = path.split('/').at(-1);
+    const state = query.get('q');
+    return {
+      session: {operator: this.operator ?? 'local', open: this.isOpen, version: '0.1.0', now: new Date().toISOString()},
+      state: this.snapshot(),
+      'dead-letters': {letters: this.letters, next: null},
+      messages: {messages: [1, 2, 3].map(seq => ({order: order(1).number, seq, type: 'order.paid', at: '2026-01-02T03:04:05.000Z', attempts: 8, state: 'dead'})), next: null},
+      payments: {payments: [{provider: 'acme', event: 'evt_1', order: order(1).number, amount: 400, currency: 'CNY', state: 'flagged', note: 'it is of another amount', at: '2026-01-02T03:04:05.000Z'}], next: null},
+      orders: {orders: [1, 2, 3, 4, 5].map(n => order(query.get('after') ? n + 5 : n)).filter(each => !state || each.number === state || each.buyer === state),
+               next: query.get('after') || state ? null : '5'},
+      locks: {locks: this.locks}, numbers: {series: this.series}, proxies: {proxies: this.proxies},
+      journal: {entries: this.journal, next: null},
+    }[last];
+  }
+
+  #act(path, body) {
+    const [, , , kind, name, ...rest] = path.split('/');
+    const own = this.sales.find(each => each.name === name);
+    if (!own) return refusal(404, 'There is no such sale');
+    const verb = rest.at(-1);
+    if (['close', 'stock', 'settle'].includes(verb) && body?.confirm !== name) return refusal(422, 'It was not confirmed', `type '${name}'`);
+    if (kind === 'rooms' && verb === 'pause') own.room.paused = true;
+    if (kind === 'rooms' && verb === 'resume') own.room.paused = false;
+    if (kind === 'rooms' && verb === 'rate') own.room.rate = body.rate;
+    if (kind === 'rooms' && verb === 'close') own.room.state = 'closed';
+    if (kind === 'sales' && verb === 'close') own.state = 'closed';
+    if (verb === 'stock' && body.stock < own.sold) return refusal(409, 'More is sold than that', `${own.sold} are sold`);
+    if (verb === 'stock') Object.assign(own, {stock: body.stock, left: body.stock - own.sold});
+    if (verb === 'revive' || verb === 'settle') {
+      this.letters = this.letters.filter(letter => letter.id !== rest.at(-2));
+      own.dead = this.letters.length;
+    }
+    if (verb === 'settle') return {status: 200, body: {order: null}};
+    if (verb === 'audit') return {status: 200, body: {sound: true, findings: [], orders: own.orders, took_ms: 84}};
+    if (verb === 'replay') return {status: 200, body: {replayed: 3}};
+    return {status: 204};
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const api = await new FakeApi().begin(Number(process.argv[2] ?? 8090));
+  console.log(`${api.origin}/console`);
+}
