@@ -8,8 +8,8 @@
 
 #include "base/random.hpp"
 #include "base/thread.hpp"
-#include "server/operate_calls.hpp"
 #include "server/console.hpp"
+#include "server/operate_calls.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/store.hpp"
 
@@ -34,7 +34,8 @@ TokenKeys keys_of_this_process() {
 }
 
 Operators::Options operators_options(const http::ServerOptions& http) {
-  return {.is_of_this_machine = net::is_of_this_machine(http.listen) && http.trusted.empty()};
+  return {.is_of_this_machine = net::is_of_this_machine(http.listen) && http.trusted.empty() &&
+                                http.proxy_protocol.empty()};
 }
 
 }  // namespace
