@@ -19,9 +19,9 @@
 /// a
 ///   Sale's fields {NAME:b}:sale has: bucket (index, count, stock of all), moves, frozen, added,
 ///   out:R and in:D (the latest transfer to bucket R, and from bucket D). A buyer whose bucket has
-///   enough costs what he costs a Sale. One that has to borrow waits for four round trips: his
-///   bucket refuses, all are looked at, one gives and his own takes; and asks again then. At least
-///   a half of what the donor has left is moved, so that the next ones need not wait.
+///   enough costs what he costs a Sale. One whose bucket has to borrow waits for four round trips
+///   more: all buckets are looked at, one gives, his own takes, and is asked again. At least a half
+///   of what the donor has left is moved, so that the next ones need not wait.
 ///
 ///     auto sale = BucketedSale::create(store, {.name = "maotai", .stock = 100'000, .number_type =
 ///     "MT", .digits = 6}, {.buckets = 8}).get(); auto answer = sale.buy(BuyerId{"42"},

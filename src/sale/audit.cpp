@@ -60,15 +60,24 @@ struct CounterRow {
 };
 
 constexpr CounterRow counter_rows[] = {
-    {"capacity", 0, most_units, true},   {"sold", 0, most_units, true},
-    {"orders", 0, most_units, true},     {"lane", 1, 4095, true},
-    {"born", 1, end_of_time, true},      {"given_back", 0, most_units, false},
-    {"last", 1, end_of_time, false},     {"day", 1970'01'01, 9999'12'31, false},
-    {"taken", 0, most_units, false},     {"second", 0, 0x7fff'ffff, false},
-    {"sequence", 0, 0xffff'ffff, false}, {"changes", 0, most_units, false},
-    {"refused", 1, most_units, false},   {"epoch", 0, most_units, false},
-    {"gaps", 0, most_units, false},      {"closed", 1, 1, false},
-    {"archived", 1, end_of_time, false}, {"buyer_gaps", 0, most_units, false},
+    {"capacity", 0, most_units, true},
+    {"sold", 0, most_units, true},
+    {"orders", 0, most_units, true},
+    {"lane", 1, 4095, true},
+    {"born", 1, end_of_time, true},
+    {"given_back", 0, most_units, false},
+    {"last", 1, end_of_time, false},
+    {"day", 1970'01'01, 9999'12'31, false},
+    {"taken", 0, most_units, false},
+    {"second", 0, 0x7fff'ffff, false},
+    {"sequence", 0, 0xffff'ffff, false},
+    {"changes", 0, most_units, false},
+    {"refused", 1, most_units, false},
+    {"epoch", 0, most_units, false},
+    {"gaps", 0, most_units, false},
+    {"closed", 1, 1, false},
+    {"archived", 1, end_of_time, false},
+    {"buyer_gaps", 0, most_units, false},
     {"added", -most_units, most_units, false},
 };
 
@@ -773,8 +782,7 @@ void Auditor::report_database() {
   check("database_stock_began_as_stock", stock.initial, sale_.stock, orders_.describe());
   check("database_stock_lost_what_was_ordered",
         difference(sum(sum(stock.initial, stock.changed), stock.moved), stock.left),
-        database_.units,
-        fmt::format("{} orders", database_.orders));
+        database_.units, fmt::format("{} orders", database_.orders));
   check("database_changes_add_up", stock.changed, database_.changes,
         "the list of stock changes against their sum");
   check("changes_out_of_order", database_.odd_changes, 0,

@@ -20,9 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 15> pages{
-    "bloom",        "buckets",      "cache",        "fair_mutex",   "fencing",     "latch",
-    "lock",         "lock_watch",   "multi_lock",   "quorum_lock", "semaphore",
-    "rate_limiter", "shared_bloom", "shared_mutex", "waiting_room"};
+    "bloom",     "buckets",      "cache",        "fair_mutex",   "fencing",
+    "latch",     "lock",         "lock_watch",   "multi_lock",   "quorum_lock",
+    "semaphore", "rate_limiter", "shared_bloom", "shared_mutex", "waiting_room"};
 
 /// "Suite.Name" of every test in the repository, without the kind of parameter.
 std::set<std::string> all_tests() {

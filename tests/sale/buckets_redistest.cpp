@@ -17,8 +17,8 @@ class SaleBucketsOnAServer : public testing::Test {
   }
   static void expect_all_right(Store& store, const BucketedSale& sale, OrderStore& orders) {
     for (const auto& check : audit(store, sale, orders).checks)
-      EXPECT_TRUE(check.ok) << check.name << ": " << check.figure << ", expected "
-                            << check.expected << " (" << check.detail << ")";
+      EXPECT_TRUE(check.ok) << check.name << ": " << check.figure << ", expected " << check.expected
+                            << " (" << check.detail << ")";
   }
 
   std::string name_ = testing::UnitTest::GetInstance()->current_test_info()->name();

@@ -118,6 +118,18 @@ TEST(SaleBuckets, BorrowsHalfOfWhatADonorHasSoThatOthersNeedNotWait) {
   life.expect_sound();
 }
 
+TEST(SaleBuckets, ABorrowCostsFourRoundTripsAndABuyerWithoutOneNoneMore) {
+  BucketLife life{BucketLife::usual(2), 2};
+  const auto trips = [&](const std::string& buyer) {
+    int steps = 0;
+    life.survives([&](std::string_view) { ++steps; },
+                  [&](auto&, BucketedSale& sale, auto&) { sale.buy({buyer}, {"r"}).get(); });
+    return steps;
+  };
+  EXPECT_EQ(trips(life.buyer_of(1)), 1);
+  EXPECT_EQ(trips(life.buyer_of(1, 1)), 5);
+}
+
 TEST(SaleBuckets, AnOrderOfManyUnitsGathersThemFromAllBuckets) {
   BucketLife life{BucketLife::usual(26), 26};
   EXPECT_EQ(life.buy(life.buyer_of(7), "r", 27 - 1).outcome, SaleOutcome::admitted);

@@ -252,8 +252,7 @@ TEST_F(Sales, V53_EachRouteAndEachProblemIsInTheInterface) {
   const auto text = ask("GET", "/openapi.json").body;
   for (const auto* const operation :
        {"list_sales", "show_sale", "buy", "show_order", "cancel_order", "enter_queue", "show_place",
-        "leave_queue", "show_draw", "take_payment", "list_orders", "refund_order",
-        "watch_sale"})
+        "leave_queue", "show_draw", "take_payment", "list_orders", "refund_order", "watch_sale"})
     EXPECT_NE(text.find(fmt::format("\"operationId\":\"{}\"", operation)), text.npos) << operation;
   for (const auto* const problem : all_problems) {
     if (problem == &problems::bad_parameter) continue;  // of what the library refuses

@@ -110,8 +110,7 @@ class SqlOrderStore final : public OrderStore {
   // stock_changes.cpp
   static std::optional<StockChange> pending(Connection& at, long long sale);
   static long long last_change(Connection& at, long long sale);
-  void change_stock(Connection& at, const std::string& name, long long sale,
-                    long long delta) const;
+  void change_stock(Connection& at, const std::string& name, long long sale, long long delta) const;
   void end_change(Connection& at, const std::string& name, long long sale,
                   const StockChange& change, bool applied) const;
 
