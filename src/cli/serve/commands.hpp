@@ -54,6 +54,8 @@ Command key_command(const bool& json);
 
 /// A payment provider without money.
 Command simulate_command();
+/// Those of serve_options() that say who is paid, and who is told.
+std::vector<Option> target_options(ServeArgs& args);
 /// Those of serve_options() that say who a client is, and how often it may ask.
 std::vector<Option> client_options(ServeArgs& args);
 server::RateLimitOptions rates_of(const ServeArgs& args);

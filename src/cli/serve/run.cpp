@@ -246,20 +246,6 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--sale", "NAME=UNITS", "Define this sale, or join it; may be repeated", into(args.sales)},
       {"--sales", "FILE", "The same of a JSON file, as 'sluice sale create --file' takes it",
        into(args.sales_file)},
-      {"--payments", "NAME=FILE",
-       "Take the payments of this provider at /v1/payments/NAME; the file has the secrets of its "
-       "webhooks, whsec_..., the newest first; may be repeated",
-       into(args.payments)},
-      {"--refunds", "NAME=URL",
-       "Send the refunds of this provider there, signed with its secrets; may be repeated",
-       into(args.refunds)},
-      {"--webhooks", "URL", "Send messages of what happens to orders there", into(args.webhooks)},
-      {"--webhook-secrets", "FILE",
-       "and the secrets that sign them, whsec_..., a line each, the newest first",
-       into(args.webhook_secrets)},
-      {"--allow-private-targets", "",
-       "These URLs may lead to addresses that are not public, too: this machine, your own network",
-       into(args.allows_private_targets)},
       {"--room", "SALE=RATE/INSIDE",
        "A waiting room before this sale: so many are let in a second, and are inside at a time; "
        "may "
@@ -294,6 +280,7 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "more than a transaction may take; 0: 3 s in an embedded engine, else 30 s",
        into(args.claim_after)},
       {"--json", "", "The greeting as one JSON object, for programs", into(args.json)}};
+  std::ranges::move(target_options(args), std::back_inserter(options));
   std::ranges::move(client_options(args), std::back_inserter(options));
   return options;
 }

@@ -83,6 +83,24 @@ server::MessengerOptions messenger_of(const ServeArgs& args, const Providers& pr
 
 }  // namespace
 
+std::vector<Option> target_options(ServeArgs& args) {
+  return {
+      {"--payments", "NAME=FILE",
+       "Take the payments of this provider at /v1/payments/NAME; the file has the secrets of its "
+       "webhooks, whsec_..., the newest first; may be repeated",
+       into(args.payments)},
+      {"--refunds", "NAME=URL",
+       "Send the refunds of this provider there, signed with its secrets; may be repeated",
+       into(args.refunds)},
+      {"--webhooks", "URL", "Send messages of what happens to orders there", into(args.webhooks)},
+      {"--webhook-secrets", "FILE",
+       "and the secrets that sign them, whsec_..., a line each, the newest first",
+       into(args.webhook_secrets)},
+      {"--allow-private-targets", "",
+       "These URLs may lead to addresses that are not public, too: this machine, your own network",
+       into(args.allows_private_targets)}};
+}
+
 Targets targets_of(const ServeArgs& args) {
   Providers providers;
   for (const auto& word : args.payments) providers.push_back(provider_of(word));
