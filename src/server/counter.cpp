@@ -9,7 +9,7 @@ namespace sluice::server {
 /// Who has bought is answered so wherever he stands: a repeat asks for what he was told, not for
 /// more, and his visit may be over.
 Task<http::Response> serve_at_counter(Entrance& entrance, Purchase purchase) {
-  Sale& sale = purchase.offer->sale();
+  OfferedSale& sale = purchase.offer->sale();
   const auto& name = sale.definition().name;
   const bool is_guarded = entrance.guards(name);
   std::optional<http::Response> stopped;

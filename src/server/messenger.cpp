@@ -30,9 +30,9 @@ std::string answered(const std::string& url, int status) {
 /// sale that begins anew and whose numbers do.
 std::string refund_key(const Refund& refund) { return fmt::format("{}.{}", refund.id, refund.seq); }
 
-std::string refund_body(const Refund& refund) {
+std::string refund_body(const std::string& sale, const Refund& refund) {
   return Json::object({{"id", refund_key(refund)},
-                       {"sale", refund.sale},
+                       {"sale", sale},
                        {"order", refund.order},
                        {"payment", refund.event},
                        {"amount", refund.amount},
@@ -42,13 +42,13 @@ std::string refund_body(const Refund& refund) {
 
 }  // namespace
 
-std::optional<std::string> Messenger::Rounds::next(const std::stop_token& stop) {
+std::optional<Messenger::Subject> Messenger::Rounds::next(const std::stop_token& stop) {
   std::unique_lock lock{mutex_};
   while (!stop.stop_requested()) {
     if (!left_.empty()) {
-      auto sale = std::move(left_.front());
+      auto subject = std::move(left_.front());
       left_.pop_front();
-      return sale;
+      return subject;
     }
     const auto now = system_clock().steady();
     if (begun_ && now < *begun_ + every_) {
@@ -57,9 +57,19 @@ std::optional<std::string> Messenger::Rounds::next(const std::stop_token& stop) 
     }
     begun_ = now;
     for (const auto& offer : shop_.all())  // messages are left by sales with a price alone
-      if (offer->sale().definition().payment) left_.push_back(offer->name());
+      if (offer->sale().definition().payment) add(*offer);
   }
   return std::nullopt;
+}
+
+/// Ids of messages are unique in a source: those of buckets are sources of their own.
+void Messenger::Rounds::add(Offer& offer) {
+  const auto path = "/v1/sales/" + http::escape(offer.name());
+  const auto parts = offer.sale().parts();
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    left_.push_back({.sale = offer.name(),
+                     .rows = parts[i]->definition().name,
+                     .source = parts.size() == 1 ? path : fmt::format("{}#{}", path, i)});
 }
 
 Messenger::Messenger(Shop& shop, MessengerOptions options)
@@ -90,9 +100,9 @@ void Messenger::work(const std::stop_token& stop, Rounds& rounds, const Send& se
   std::unique_ptr<OrderStore> orders;
   HttpClient client{options_.http};
   const std::stop_callback cut{stop, [&client] { client.stop(); }};
-  while (const auto sale = rounds.next(stop)) try {
+  while (const auto subject = rounds.next(stop)) try {
       if (!orders) orders = open_order_store(shop_.options().orders);
-      while (!stop.stop_requested() && send({*orders, client, *sale})) {
+      while (!stop.stop_requested() && send({*orders, client, *subject})) {
       }
     } catch (const std::exception& failure) {
       complain("what is to be sent cannot be read", failure.what());
@@ -101,19 +111,19 @@ void Messenger::work(const std::stop_token& stop, Rounds& rounds, const Send& se
 
 bool Messenger::send_message(const At& at) {
   const auto send = [&](const SignedMessage& message) { return deliver(at.client, message); };
-  OrderMessages messages{at.orders, at.sale, "/v1/sales/" + http::escape(at.sale),
-                         options_.messages->keys, send};
+  OrderMessages messages{at.orders, at.subject.rows, at.subject.source, options_.messages->keys,
+                         send};
   const auto sent = messages.send_due(1);
   if (sent.gone)
     log(LogLevel::warning,
         fmt::format("sale '{}': {} answered 410, so nothing more is sent until its messages are "
                     "replayed",
-                    at.sale, origin_of(options_.messages->url)));
+                    at.subject.sale, origin_of(options_.messages->url)));
   if (sent.dead > 0)
     log(LogLevel::error,
         fmt::format("sale '{}': a message was sent in vain for days, and is dead until its "
                     "messages are replayed",
-                    at.sale));
+                    at.subject.sale));
   return sent.done > 0;
 }
 
@@ -138,14 +148,14 @@ bool Messenger::send_refund(const At& at, const RefundTarget& target) {
   const auto& provider = target.provider->name();
   std::string why;
   const auto sent = send_refunds(
-      at.orders, at.sale, [&](const Refund& refund) { return why = send(refund); }, 1, provider);
+      at.orders, at.subject.rows, [&](const Refund& refund) { return why = send(refund); }, 1, provider);
   if (sent.failed > 0) complain("refunds of " + provider, why);
   return sent.done > 0;
 }
 
 std::string Messenger::give_back(const At& at, const RefundTarget& target,
                                  const Refund& refund) const {
-  const auto body = refund_body(refund);
+  const auto body = refund_body(at.subject.sale, refund);
   const auto head =
       target.provider->sign(body, fmt::format("{}-{}", refund.id, refund.seq), at.orders.wall());
   auto fields = fields_of(head, "application/json");

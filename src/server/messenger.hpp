@@ -56,26 +56,34 @@ class Messenger {
   void stop();
 
  private:
+  /// A sale, or a bucket of one.
+  struct Subject {
+    std::string sale;    ///< the whole
+    std::string rows;    ///< under which name the database has it
+    std::string source;  ///< a URI, for CloudEvents
+  };
   /// Which sale is looked at next: all of them, one after another, then from the first. A sale that
   /// takes a thread long is taken by another one in the next round.
   class Rounds {
    public:
     Rounds(const Shop& shop, std::chrono::milliseconds every) : shop_(shop), every_(every) {}
     /// Waits for the next round where this one is over. Empty: stop.
-    std::optional<std::string> next(const std::stop_token& stop);
+    std::optional<Subject> next(const std::stop_token& stop);
 
    private:
+    void add(Offer& offer);
+
     const Shop& shop_;
     const std::chrono::milliseconds every_;
     std::mutex mutex_;
     std::condition_variable_any stopped_;
-    std::deque<std::string> left_;          // guarded by mutex_
+    std::deque<Subject> left_;              // guarded by mutex_
     std::optional<SteadyTime> begun_ = {};  // guarded by mutex_
   };
   struct At {
     OrderStore& orders;
     HttpClient& client;
-    const std::string& sale;
+    const Subject& subject;
   };
   /// Sends one thing. False: there was none, or it failed: the next round is soon enough.
   using Send = std::function<bool(const At&)>;

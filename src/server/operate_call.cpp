@@ -61,6 +61,27 @@ Expected<JsonValue, http::Response> body_of_call(const OperateCall& call, const 
   return body;
 }
 
+http::Response page_over_parts(Asked& asked, const char* name, const ReadPart& read) {
+  auto& sale = asked.offer->sale();
+  const auto parts = sale.parts();
+  auto place = sale.place_of(asked.after);
+  if (!place) return http::problem(problems::bad_parameter, "'after' is `next` of the page before");
+  auto all = Json::array();
+  std::size_t count = 0;
+  Json next;
+  while (next.text() == Json{}.text()) {
+    const auto listed = read(*parts[place->part], place->within, asked.most - count);
+    if (!listed) return listed.error();
+    for (const auto& item : listed->items) all.add(item);
+    count += listed->items.size();
+    const bool is_done = listed->next.empty();
+    if (is_done && place->part + 1 == parts.size()) break;
+    place = OfferedSale::Place{.part = place->part + (is_done ? 1 : 0), .within = listed->next};
+    if (!is_done || count >= asked.most) next = sale.text_of(*place);
+  }
+  return http::json(200, Json::object({{name, all}, {"next", next}}));
+}
+
 std::string schema_of(const OperateCall& call) {
   if (call.method == "GET") return {};
   auto properties = Json::object();

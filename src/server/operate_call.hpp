@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/json_value.hpp"
 #include "http/routes.hpp"
 #include "server/blocking_threads.hpp"
@@ -41,6 +42,17 @@ struct BodyMember {
   Kind kind = Kind::count;
   bool is_needed = true;
 };
+
+/// What a list has of one part of a sale.
+struct Listed {
+  std::vector<Json> items;
+  std::string next;  ///< where the next page of this part begins; empty: this was its last
+};
+
+/// A page of a list that a sale has part by part, as a member of that name, and `next`.
+using ReadPart = std::function<Expected<Listed, http::Response>(
+    Sale& part, const std::string& after, std::size_t most)>;
+http::Response page_over_parts(Asked& asked, const char* name, const ReadPart& read);
 
 struct OperateCall {
   std::string method;

@@ -22,13 +22,17 @@ http::Response bad(std::string_view detail) {
 
 // --- orders ---
 
-Json order_json(OrderStore& orders, const Sale& sale, const SaleOrder& order, bool is_recorded,
-                bool with_money) {
-  const auto& name = sale.definition().name;
-  auto json = operators_json(name, order);
+Json order_json(const std::string& sale, const SaleOrder& order, bool is_recorded) {
+  auto json = operators_json(sale, order);
   json.add("recorded", is_recorded);
-  if (!with_money || !is_recorded || !sale.definition().payment) return json;
-  if (const auto money = orders.payments().find(name, order.id)) {
+  return json;
+}
+
+/// With what is to be paid.
+Json whole_json(OrderStore& orders, OfferedSale& sale, const SaleOrder& order) {
+  auto json = order_json(sale.name(), order, true);
+  if (!sale.definition().payment) return json;
+  if (const auto money = orders.payments().find(sale.rows_of(order.buyer), order.id)) {
     json.add("returned", money->returned);
     json.add("due", money->due);
     json.add("pay_by", json_of(money->pay_by));
@@ -38,32 +42,61 @@ Json order_json(OrderStore& orders, const Sale& sale, const SaleOrder& order, bo
 
 /// The one order with this number or id. An id is no number: that begins with a letter, a digit or
 /// '-', and may be all digits where a shop wants it so; then both are looked up.
-std::optional<SaleOrder> one_order(OrderStore& orders, const std::string& sale,
+std::optional<SaleOrder> one_order(OrderStore& orders, OfferedSale& sale,
                                    const std::string& word) {
-  if (auto found = orders.find_number(sale, word)) return found;
   const auto id = parse_integer<std::int64_t>(word);
-  if (!id) return std::nullopt;
-  auto found = orders.find(sale, std::span{&*id, 1});
-  return found.empty() ? std::nullopt : std::optional{std::move(found.front())};
+  for (const auto* const part : sale.parts()) {
+    const auto& rows = part->definition().name;
+    if (!orders.stock(rows)) continue;
+    if (auto found = orders.find_number(rows, word)) return found;
+    if (!id) continue;
+    auto found = orders.find(rows, std::span{&*id, 1});
+    if (!found.empty()) return std::move(found.front());
+  }
+  return std::nullopt;
 }
 
-http::Response orders_page(OrderStore& orders, const Sale& sale,
-                           const std::vector<SaleOrder>& found, std::size_t most,
-                           const std::optional<SaleOrder>& on_its_way = {}) {
-  auto all = Json::array();
-  for (const auto& order : found) all.add(order_json(orders, sale, order, true, false));
-  const bool is_last = found.size() < most;
-  if (is_last && on_its_way) all.add(order_json(orders, sale, *on_its_way, false, false));
-  const auto next = is_last ? Json{} : Json{fmt::to_string(found.back().id)};
-  return http::json(200, Json::object({{"orders", all}, {"next", next}}));
+/// The id behind which a page begins.
+std::optional<std::int64_t> id_of(const std::string& after) {
+  return after.empty() ? std::optional<std::int64_t>{0} : parse_integer<std::int64_t>(after);
+}
+
+http::Response all_orders(Asked& asked, OrderStore& orders) {
+  const auto read = [&](Sale& part, const std::string& after,
+                        std::size_t most) -> Expected<Listed, http::Response> {
+    const auto id = id_of(after);
+    if (!id) return Unexpected{bad("'after' is the id of an order")};
+    const auto found = orders.page(part.definition().name, *id, most);
+    Listed listed;
+    for (const auto& order : found) listed.items.push_back(order_json(asked.sale(), order, true));
+    if (found.size() >= most) listed.next = fmt::to_string(found.back().id);
+    return listed;
+  };
+  return page_over_parts(asked, "orders", read);
 }
 
 /// The latest order of a buyer, where the database does not have it yet.
-std::optional<SaleOrder> latest_on_its_way(OrderStore& orders, Sale& sale, const BuyerId& buyer) {
+std::optional<SaleOrder> latest_on_its_way(OrderStore& orders, OfferedSale& sale,
+                                           const BuyerId& buyer) {
   auto latest = sale.latest(buyer).get();
-  if (!latest || !orders.find(sale.definition().name, std::span{&latest->id, 1}).empty())
+  if (!latest || !orders.find(sale.rows_of(buyer), std::span{&latest->id, 1}).empty())
     return std::nullopt;
   return latest;
+}
+
+http::Response orders_of_buyer(Asked& asked, OrderStore& orders, const BuyerId& buyer) {
+  auto& sale = asked.offer->sale();
+  const auto after = id_of(asked.after);
+  if (!after) return bad("'after' is the id of an order");
+  const auto found = orders.orders_of(sale.rows_of(buyer), buyer, *after, asked.most);
+  auto all = Json::array();
+  for (const auto& order : found) all.add(order_json(asked.sale(), order, true));
+  const bool is_last = found.size() < asked.most;
+  if (is_last)
+    if (const auto latest = latest_on_its_way(orders, sale, buyer))
+      all.add(order_json(asked.sale(), *latest, false));
+  const auto next = is_last ? Json{} : Json{fmt::to_string(found.back().id)};
+  return http::json(200, Json::object({{"orders", all}, {"next", next}}));
 }
 
 /// By number or id; else by buyer; else all of them.
@@ -71,21 +104,14 @@ http::Response list_orders(Asked& asked, const Orders& connect) {
   constexpr std::size_t longest_id = 128;
   const auto word = asked.request.query("q").value_or("");
   if (word.size() > longest_id) return bad("'q' has up to 128 bytes");
-  const auto after = asked.after.empty() ? std::optional<std::int64_t>{0}
-                                         : parse_integer<std::int64_t>(asked.after);
-  if (!after) return bad("'after' is the id of an order");
   auto& sale = asked.offer->sale();
   auto& orders = connect();
-  if (word.empty())
-    return orders_page(orders, sale, orders.page(asked.sale(), *after, asked.most), asked.most);
-  if (const auto found =
-          orders.stock(asked.sale()) ? one_order(orders, asked.sale(), word) : std::nullopt) {
-    const auto shown = Json::array({order_json(orders, sale, *found, true, true)});
+  if (word.empty()) return all_orders(asked, orders);
+  if (const auto found = one_order(orders, sale, word)) {
+    const auto shown = Json::array({whole_json(orders, sale, *found)});
     return http::json(200, Json::object({{"orders", shown}, {"next", {}}}));
   }
-  const BuyerId buyer{word};
-  return orders_page(orders, sale, orders.orders_of(asked.sale(), buyer, *after, asked.most),
-                     asked.most, latest_on_its_way(orders, sale, buyer));
+  return orders_of_buyer(asked, orders, BuyerId{word});
 }
 
 // --- payments ---
@@ -97,31 +123,38 @@ std::optional<PaymentPlace> payment_place_of(const std::string& after) {
   return PaymentPlace{after.substr(0, colon), after.substr(colon + 1)};
 }
 
+Json payment_json(const KeptPayment& kept) {
+  return Json::object({{"provider", kept.payment.provider},
+                       {"event", kept.payment.event},
+                       {"order", kept.payment.order},
+                       {"amount", kept.payment.amount},
+                       {"currency", kept.payment.currency},
+                       {"state", to_string(kept.state)},
+                       {"note", cut(kept.note)},
+                       {"at", millisecond_text(kept.received_at)}});
+}
+
 http::Response list_payments(Asked& asked, const Orders& connect) {
   using enum PaymentState;
   constexpr std::array states{waiting, asking, applied, returned, flagged};
   const auto word = asked.request.query("state").value_or("flagged");
   const auto* const state = std::ranges::find(states, word, [](auto s) { return to_string(s); });
   if (state == states.end()) return bad("'state' is waiting, asking, applied, returned or flagged");
-  const auto place = payment_place_of(asked.after);
-  if (!asked.after.empty() && !place) return bad("'after' is `next` of the page before");
-  const auto found = connect().payments().list(asked.sale(), *state, asked.most, place);
-  auto all = Json::array();
-  for (const auto& kept : found)
-    all.add(Json::object({{"provider", kept.payment.provider},
-                          {"event", kept.payment.event},
-                          {"order", kept.payment.order},
-                          {"amount", kept.payment.amount},
-                          {"currency", kept.payment.currency},
-                          {"state", to_string(kept.state)},
-                          {"note", cut(kept.note)},
-                          {"at", millisecond_text(kept.received_at)}}));
-  const bool is_last = found.size() < asked.most;
-  const auto next =
-      is_last
-          ? Json{}
-          : Json{fmt::format("{}:{}", found.back().payment.provider, found.back().payment.event)};
-  return http::json(200, Json::object({{"payments", all}, {"next", next}}));
+  auto& payments = connect().payments();
+  const auto read = [&](Sale& part, const std::string& after,
+                        std::size_t most) -> Expected<Listed, http::Response> {
+    const auto place = payment_place_of(after);
+    if (!after.empty() && !place) return Unexpected{bad("'after' is `next` of the page before")};
+    const auto found = payments.list(part.definition().name, *state, most, place);
+    Listed listed;
+    for (const auto& kept : found) listed.items.push_back(payment_json(kept));
+    if (found.size() >= most) {
+      const auto& last = found.back().payment;
+      listed.next = fmt::format("{}:{}", last.provider, last.event);
+    }
+    return listed;
+  };
+  return page_over_parts(asked, "payments", read);
 }
 
 // --- messages ---
@@ -138,29 +171,38 @@ std::optional<MessagePlace> message_place_of(const std::string& after) {
   return MessagePlace{*order, *seq};
 }
 
+Json message_json(const OrderMessage& message) {
+  return Json::object({{"order", fmt::to_string(message.order_id)},
+                       {"seq", message.seq},
+                       {"type", message.type},
+                       {"at", millisecond_text(message.at)},
+                       {"attempts", message.attempts},
+                       {"state", message.state}});
+}
+
 http::Response list_messages(Asked& asked, const Orders& connect) {
   constexpr std::array<std::string_view, 3> states{"due", "done", "dead"};
   const auto state = asked.request.query("state").value_or("dead");
   if (std::ranges::find(states, state) == states.end()) return bad("'state' is due, done or dead");
-  const auto place = message_place_of(asked.after);
-  if (!place) return bad("'after' is `next` of the page before");
-  const auto found = connect().payments().messages(asked.sale(), state, *place, asked.most);
-  auto all = Json::array();
-  for (const auto& message : found)
-    all.add(Json::object({{"order", fmt::to_string(message.order_id)},
-                          {"seq", message.seq},
-                          {"type", message.type},
-                          {"at", millisecond_text(message.at)},
-                          {"attempts", message.attempts},
-                          {"state", message.state}}));
-  const bool is_last = found.size() < asked.most;
-  const auto next =
-      is_last ? Json{} : Json{fmt::format("{}:{}", found.back().order_id, found.back().seq)};
-  return http::json(200, Json::object({{"messages", all}, {"next", next}}));
+  auto& payments = connect().payments();
+  const auto read = [&](Sale& part, const std::string& after,
+                        std::size_t most) -> Expected<Listed, http::Response> {
+    const auto place = message_place_of(after);
+    if (!place) return Unexpected{bad("'after' is `next` of the page before")};
+    const auto found = payments.messages(part.definition().name, state, *place, most);
+    Listed listed;
+    for (const auto& message : found) listed.items.push_back(message_json(message));
+    if (found.size() >= most)
+      listed.next = fmt::format("{}:{}", found.back().order_id, found.back().seq);
+    return listed;
+  };
+  return page_over_parts(asked, "messages", read);
 }
 
 http::Response replay_messages(Asked& asked, const Orders& connect) {
-  const auto replayed = connect().payments().replay_messages(asked.sale());
+  std::int64_t replayed = 0;
+  for (const auto* const part : asked.offer->sale().parts())
+    replayed += connect().payments().replay_messages(part->definition().name);
   return http::json(200, Json::object({{"replayed", replayed}}));
 }
 

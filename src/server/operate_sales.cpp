@@ -1,6 +1,8 @@
 /// What operators do with a sale and its dead letters.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "server/journal.hpp"
@@ -16,40 +18,65 @@ using Orders = BlockingThreads::Orders;
 
 constexpr const char* any_object = R"({"type":"object"})";
 
-Json letter_json(std::string_view sale, const DeadLetter& letter) {
+Json letter_json(std::string_view sale, const std::string& id, const DeadLetter& letter) {
   auto fields = Json::object();
   std::set<std::string_view> names;  // who wrote an entry by hand may have written one twice
   for (const auto& [name, value] : letter.fields)
     if (names.insert(name).second) fields.add(name, cut(value));
-  return Json::object({{"id", letter.id},
+  return Json::object({{"id", id},
                        {"entry", letter.entry},
                        {"reason", cut(letter.reason)},
                        {"order", letter.order ? operators_json(sale, *letter.order) : Json{}},
                        {"fields", fields}});
 }
 
+/// As texts outside have it: of a sale with buckets it begins with the bucket.
+std::string id_outside(OfferedSale& sale, const Sale& part, const std::string& id) {
+  const auto parts = sale.parts();
+  const auto which = std::ranges::find(parts, &part) - parts.begin();
+  return sale.text_of({.part = static_cast<std::size_t>(which), .within = id});
+}
+
 http::Response list_letters(Asked& asked, const Orders&) {
-  if (!asked.after.empty() && !is_stream_id(asked.after))
-    return http::problem(problems::bad_parameter, "'after' is the id of a dead letter");
-  const auto letters = asked.offer->sale().dead_letters(asked.after, asked.most).get();
-  auto all = Json::array();
-  for (const auto& letter : letters) all.add(letter_json(asked.sale(), letter));
-  const bool is_last = letters.size() < asked.most;
-  return http::json(
-      200, Json::object({{"letters", all}, {"next", is_last ? Json{} : letters.back().id}}));
+  auto& sale = asked.offer->sale();
+  const auto read = [&](Sale& part, const std::string& after,
+                        std::size_t most) -> Expected<Listed, http::Response> {
+    if (!after.empty() && !is_stream_id(after))
+      return Unexpected{
+          http::problem(problems::bad_parameter, "'after' is the id of a dead letter")};
+    const auto letters = part.dead_letters(after, most).get();
+    Listed listed;
+    for (const auto& letter : letters)
+      listed.items.push_back(
+          letter_json(asked.sale(), id_outside(sale, part, letter.id), letter));
+    if (letters.size() >= most) listed.next = letters.back().id;
+    return listed;
+  };
+  return page_over_parts(asked, "letters", read);
+}
+
+/// Which letter the path names; empty: there can be none of that id.
+struct Letter {
+  Sale& part;
+  std::string id;
+};
+std::optional<Letter> letter_of(Asked& asked) {
+  auto& sale = asked.offer->sale();
+  const auto place = sale.place_of(asked.request.parameter("id"));
+  if (!place || !is_stream_id(place->within)) return std::nullopt;
+  return Letter{*sale.parts()[place->part], place->within};
 }
 
 http::Response revive_letter(Asked& asked, const Orders&) {
-  const auto& id = asked.request.parameter("id");
-  if (!is_stream_id(id) || !asked.offer->sale().revive(id).get())
-    return http::problem(problems::no_letter);
+  const auto letter = letter_of(asked);
+  if (!letter || !letter->part.revive(letter->id).get()) return http::problem(problems::no_letter);
   return {.status = 204};
 }
 
 http::Response settle_letter(Asked& asked, const Orders& orders) {
-  const auto& id = asked.request.parameter("id");
-  if (!is_stream_id(id)) return http::problem(problems::no_letter);
-  const auto ended = asked.offer->sale().give_back(orders(), id, asked.text("reason"));
+  const auto letter = letter_of(asked);
+  if (!letter) return http::problem(problems::no_letter);
+  const auto ended = letter->part.give_back(orders(), letter->id, asked.text("reason"));
   if (!ended) return http::problem(problems::no_letter);
   const auto order = ended->order ? operators_json(asked.sale(), *ended->order) : Json{};
   return http::json(200, Json::object({{"order", order}}));
@@ -90,7 +117,7 @@ Json findings_of(const SaleAudit& audit) {
 
 http::Response audit_sale(Store& store, Asked& asked, const Orders& orders) {
   const auto began = system_clock().steady();
-  const auto found = audit(store, asked.offer->sale(), orders());
+  const auto found = asked.offer->sale().audit(store, orders());
   const auto took = system_clock().steady() - began;
   return http::json(
       200,

@@ -28,7 +28,7 @@ Json states_json(const OrderFigures& figures) {
                            OrderState::expired, OrderState::refunding, OrderState::refunded}) {
     std::int64_t orders = 0;
     for (const auto& count : figures.orders)
-      if (count.state == state) orders = count.orders;
+      if (count.state == state) orders += count.orders;
     json.add(to_string(state), orders);
   }
   return json;
@@ -81,6 +81,17 @@ Json room_json(const WaitingRoomStatus& room, double let_in_per_s) {
                        {"units_left", room.units_left ? Json{*room.units_left} : Json{}},
                        {"paused", room.paused},
                        {"eta_s", eta_of(room, let_in_per_s)}});
+}
+
+Json buckets_json(const std::vector<SaleStatus>& buckets) {
+  if (buckets.empty()) return {};
+  auto all = Json::array();
+  for (std::size_t i = 0; i < buckets.size(); ++i)
+    all.add(Json::object({{"bucket", i},
+                          {"stock", buckets[i].stock},
+                          {"sold", buckets[i].sold},
+                          {"left", buckets[i].left()}}));
+  return all;
 }
 
 void add_money(Json& json, const WatchedSale& view) {
@@ -150,8 +161,8 @@ Json json_of(const WatchedSale& view) {
   json.add("lag", Json::object({{"entries", view.flow.entries},
                                 {"oldest_ms", view.flow.oldest ? view.flow.oldest->count() : 0}}));
   json.add("room", view.room ? room_json(*view.room, view.let_in_per_s) : Json{});
-  json.add("buckets", {});
-  json.add("in_transfer", 0);
+  json.add("buckets", buckets_json(view.buckets));
+  json.add("in_transfer", view.under_way);
   return json;
 }
 

@@ -28,6 +28,8 @@ Json operators_json(std::string_view sale, const SaleOrder& order);
 struct WatchedSale {
   std::shared_ptr<Offer> offer;
   SaleStatus status;
+  std::vector<SaleStatus> buckets = {};  ///< none: the stock lies in one place
+  std::int64_t under_way = 0;            ///< units on their way between buckets
   OrderFlow flow;
   std::optional<WaitingRoomStatus> room;
   std::string trouble;                ///< why it could not be asked, or its worker ended

@@ -101,21 +101,38 @@ Expected<Asker, http::Response> asker_of(const http::Request& request, const Sho
   return Asker{.buyer = std::nullopt, .subject = fmt::format("key {} {}", *key, request.path())};
 }
 
-std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const Asker& asker,
+namespace {
+
+/// Of that number or id, as far as the database knows it; of a buyer in his part of the sale.
+std::optional<SaleOrder> find_recorded(OfferedSale& sale, OrderStore& orders,
+                                       const std::optional<BuyerId>& buyer,
+                                       const std::string& word) {
+  const auto id = parse_integer<std::int64_t>(word);
+  for (const auto* const part : buyer ? std::vector{&sale.part_of(*buyer)} : sale.parts()) {
+    const auto& rows = part->definition().name;
+    if (auto found = orders.find_number(rows, word)) return found;
+    if (!id) continue;
+    if (auto found = orders.find(rows, std::span{&*id, 1}); !found.empty())
+      return std::move(found.front());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ShownOrder> find_order(OfferedSale& sale, OrderStore& orders, const Asker& asker,
                                      const std::string& word) {
   const auto id = parse_integer<std::int64_t>(word);
   const auto& buyer = asker.buyer;
   const auto is_it = [&](const SaleOrder& order) {
     return (!buyer || order.buyer == *buyer) && (order.number == word || (id && order.id == *id));
   };
-  const auto& name = sale.definition().name;
-  auto found = orders.find_number(name, word);
-  if (!found && id)
-    for (auto& order : orders.find(name, std::span{&*id, 1})) found = std::move(order);
+  const auto found = find_recorded(sale, orders, buyer, word);
   if (found && is_it(*found)) {
-    if (!buyer) return shown_to_shop(name, orders, *found);
+    if (!buyer) return shown_to_shop(sale, orders, *found);
     ShownOrder shown{.order = *found, .is_recorded = true};
-    if (sale.definition().payment) shown.money = orders.payments().find(name, found->id);
+    if (sale.definition().payment)
+      shown.money = orders.payments().find(sale.rows_of(*buyer), found->id);
     return shown;
   }
   if (!buyer) return std::nullopt;
@@ -124,24 +141,25 @@ std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const Asker
   return std::nullopt;
 }
 
-http::Response not_found(Sale& sale, OrderStore& orders, const Asker& asker) {
+http::Response not_found(OfferedSale& sale, OrderStore& orders, const Asker& asker) {
   if (!asker.buyer) return http::problem(problems::no_order);
   const auto latest = sale.latest(*asker.buyer).get();
   const std::int64_t all = latest ? latest->n : 0;
   if (all < 2) return http::problem(problems::no_order);
-  for (const auto& his : orders.totals(sale.definition().name, std::span{&*asker.buyer, 1}))
+  for (const auto& his : orders.totals(sale.rows_of(*asker.buyer), std::span{&*asker.buyer, 1}))
     if (his.orders >= all) return http::problem(problems::no_order);
   auto response = http::problem(problems::busy, "the database gets an order of this buyer soon");
   http::add_retry_after(response, 1s);
   return response;
 }
 
-ShownOrder shown_to_shop(const std::string& sale, OrderStore& orders, const SaleOrder& order) {
+ShownOrder shown_to_shop(OfferedSale& sale, OrderStore& orders, const SaleOrder& order) {
+  const auto& rows = sale.rows_of(order.buyer);
   ShownOrder shown{.order = order, .is_recorded = true};
-  shown.money = orders.payments().find(sale, order.id);
+  shown.money = orders.payments().find(rows, order.id);
   if (shown.money) shown.order = shown.money->order;
-  shown.to_shop = ShopsView{.reason = orders.reasons(sale, std::span{&order.id, 1}).at(0),
-                            .refunds = orders.payments().refunds_of(sale, order.id)};
+  shown.to_shop = ShopsView{.reason = orders.reasons(rows, std::span{&order.id, 1}).at(0),
+                            .refunds = orders.payments().refunds_of(rows, order.id)};
   return shown;
 }
 

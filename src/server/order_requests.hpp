@@ -44,12 +44,12 @@ Expected<Asker, http::Response> asker_of(const http::Request& request, const Sho
 
 /// The order of that id or number, if it is the asker's: the database knows it, or it is on its way
 /// there and its buyer asks.
-std::optional<ShownOrder> find_order(Sale& sale, OrderStore& orders, const Asker& asker,
+std::optional<ShownOrder> find_order(OfferedSale& sale, OrderStore& orders, const Asker& asker,
                                      const std::string& word);
 /// What he is told who asks for an order that is not found. Of a buyer's orders the store finds the
 /// latest by its id, and no other: an earlier one may be on its way to the database.
-http::Response not_found(Sale& sale, OrderStore& orders, const Asker& asker);
+http::Response not_found(OfferedSale& sale, OrderStore& orders, const Asker& asker);
 /// All that the shop sees of it.
-ShownOrder shown_to_shop(const std::string& sale, OrderStore& orders, const SaleOrder& order);
+ShownOrder shown_to_shop(OfferedSale& sale, OrderStore& orders, const SaleOrder& order);
 
 }  // namespace sluice::server

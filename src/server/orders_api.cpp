@@ -1,6 +1,7 @@
 #include "server/orders_api.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -20,7 +21,7 @@ constexpr std::size_t most_looked_at = 10'000;
 /// What a page is to have.
 struct PageWish {
   std::optional<OrderState> state;
-  std::int64_t after = -1;  ///< an id
+  std::vector<std::int64_t> after;  ///< an id of each part of the sale; none: the first page
   std::size_t most = usual_page;
 };
 
@@ -35,6 +36,21 @@ std::optional<OrderState> state_named(std::string_view name) {
   return std::nullopt;
 }
 
+/// "7598123", or "7598123.-1.7598125" of a sale with three buckets: each has orders on their way of
+/// its own. Empty: it is none of these.
+std::optional<std::vector<std::int64_t>> places_of(std::string_view text) {
+  std::vector<std::int64_t> places;
+  for (bool has_more = true; has_more;) {
+    const auto dot = text.find('.');
+    const auto place = parse_integer<std::int64_t>(text.substr(0, dot));
+    if (!place || *place < -1) return std::nullopt;
+    places.push_back(*place);
+    has_more = dot != text.npos;
+    if (has_more) text.remove_prefix(dot + 1);
+  }
+  return places;
+}
+
 Expected<PageWish, http::Response> page_wish_of(const http::Request& request) {
   PageWish wish;
   if (const auto word = request.query("state"); word && !word->empty()) {
@@ -44,9 +60,9 @@ Expected<PageWish, http::Response> page_wish_of(const http::Request& request) {
           "'state' is awaiting, cancelled, paid, expired, refunding or refunded");
   }
   if (const auto word = request.query("after"); word && !word->empty()) {
-    const auto after = parse_integer<std::int64_t>(*word);
-    if (!after || *after < -1) return refuse_parameter("'after' is what the last page has given");
-    wish.after = *after;
+    auto after = places_of(*word);
+    if (!after) return refuse_parameter("'after' is what the last page has given");
+    wish.after = std::move(*after);
   }
   if (const auto word = request.query("most"); word && !word->empty()) {
     const auto most = parse_integer<std::size_t>(*word);
@@ -59,29 +75,40 @@ Expected<PageWish, http::Response> page_wish_of(const http::Request& request) {
 
 struct OrderPage {
   std::vector<SaleOrder> orders;
-  std::int64_t after = -1;  ///< where the next one begins
+  std::vector<std::int64_t> after;  ///< where the next one begins, in each part of the sale
+  std::size_t looked_at = 0;
   bool has_more = false;
 };
 
 /// Nothing above `up_to`: of what is there, orders may be missing that are on their way.
-OrderPage read_page(const std::string& sale, OrderStore& orders, const PageWish& wish,
-                    std::int64_t up_to) {
-  OrderPage page{.orders = {}, .after = wish.after};
-  for (std::size_t looked_at = 0; looked_at < most_looked_at;) {
-    const auto some = orders.page(sale, page.after, longest_page);
+void read_part(const std::string& rows, OrderStore& orders, const PageWish& wish,
+               std::int64_t up_to, std::int64_t& after, OrderPage& page) {
+  while (page.looked_at < most_looked_at) {
+    const auto some = orders.page(rows, after, longest_page);
     for (const auto& order : some) {
-      if (order.id > up_to) return page;
+      if (order.id > up_to) return;
       if (page.orders.size() == wish.most) {
         page.has_more = true;
-        return page;
+        return;
       }
-      page.after = order.id;
+      after = order.id;
       if (!wish.state || order.state == *wish.state) page.orders.push_back(order);
     }
-    if (some.size() < longest_page) return page;
-    looked_at += some.size();
+    if (some.size() < longest_page) return;
+    page.looked_at += some.size();
   }
   page.has_more = true;
+}
+
+/// One part after another.
+OrderPage read_page(OfferedSale& sale, OrderStore& orders, const PageWish& wish) {
+  const auto parts = sale.parts();
+  OrderPage page{.orders = {}, .after = wish.after};
+  page.after.resize(parts.size(), -1);
+  for (std::size_t i = 0; i < parts.size() && !page.has_more; ++i) {
+    const auto up_to = parts[i]->recorded_up_to().get();
+    read_part(parts[i]->definition().name, orders, wish, up_to, page.after[i], page);
+  }
   return page;
 }
 
@@ -90,7 +117,7 @@ http::Response answer_of(const http::Request& request, const std::string& sale,
   auto list = Json::array();
   for (const auto& order : page.orders)
     list.add(json_of(sale, order).add("buyer", order.buyer.value));
-  const auto after = fmt::to_string(page.after);
+  const auto after = fmt::format("{}", fmt::join(page.after, "."));
   auto response = http::json(200, Json::object({{"orders", list}, {"after", after}}));
   if (page.has_more) http::add_next_page(response, request, after);
   return response;
@@ -112,7 +139,7 @@ http::Response with_shown(const http::ProblemType& type, std::string_view sale,
 
 /// Empty: it may be done, or was done under this key. Whoever repeats a request sends the tag of
 /// before, so the key is looked up first: more units than an order can have change nothing.
-bool is_other_version(Sale& sale, OrderStore& orders, const TakeBack& wish,
+bool is_other_version(OfferedSale& sale, OrderStore& orders, const TakeBack& wish,
                       const ShownOrder& found) {
   if (!http::is_precondition_failed(wish.request, tag_of(found))) return false;
   const auto& order = found.order;
@@ -121,7 +148,7 @@ bool is_other_version(Sale& sale, OrderStore& orders, const TakeBack& wish,
   return known.outcome != UnitsResult::Outcome::repeated;
 }
 
-http::Response take_back(Sale& sale, OrderStore& orders, const TakeBack& wish) {
+http::Response take_back(OfferedSale& sale, OrderStore& orders, const TakeBack& wish) {
   using Outcome = UnitsResult::Outcome;
   const auto& name = sale.definition().name;
   const auto found = find_order(sale, orders, wish.asker, wish.request.parameter("order"));
@@ -131,7 +158,7 @@ http::Response take_back(Sale& sale, OrderStore& orders, const TakeBack& wish) {
   const auto& order = found->order;
   const auto result =
       sale.cancel_units(orders, order.buyer, order.request, wish.units, wish.key, wish.reason);
-  const auto now = shown_to_shop(name, orders, order);
+  const auto now = shown_to_shop(sale, orders, order);
   if (result.outcome == Outcome::unknown) return http::problem(problems::no_order);
   if (result.outcome == Outcome::ended) return with_shown(problems::order_ended, name, now);
   if (result.outcome == Outcome::too_many) return with_shown(problems::fewer_units, name, now);
@@ -153,12 +180,14 @@ void OrdersApi::list(http::Request&& request, http::Responder&& respond) {
   if (!wish) return respond.send(http::Response{wish.error()});
   auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
+  if (const auto places = wish->after.size(); places > 0)
+    if (places != (*offer)->sale().parts().size())
+      return respond.send(refuse_parameter("'after' is what a page of this sale has given").error());
   const auto asked = std::make_shared<const http::Request>(std::move(request));
   in_background(
       threads_, asker->subject, std::move(respond),
       [offer = *offer, asked, wish = *wish](OrderStore& orders) {
-        const auto up_to = offer->sale().recorded_up_to().get();
-        const auto page = read_page(offer->name(), orders, wish, up_to);
+        const auto page = read_page(offer->sale(), orders, wish);
         return answer_of(*asked, offer->name(), page);
       },
       (*offer)->name());
@@ -202,7 +231,7 @@ void OrdersApi::add_routes(http::Routes& routes) {
       {.method = "GET",
        .path = "/v1/sales/{sale}/all-orders",
        .operation = "list_orders",
-       .summary = "Orders that the database has, of any buyer, ids rising; page after page "
+       .summary = "Orders that the database has, of any buyer, ids rising (in each bucket); page after page "
                   "as Link has it, none is passed over that comes in meanwhile",
        .parameters = {in_query("state", "Those of this state alone; a page may be short"),
                       in_query("after", "What the last page has given"),

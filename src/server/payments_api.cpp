@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sale/buckets/bucket_name.hpp"
 #include "server/background.hpp"
 #include "server/problems.hpp"
 #include "sluice/order_payments.hpp"
@@ -21,12 +22,20 @@ std::optional<WebhookHead> head_of(const http::Request& request) {
                      .signature = std::string{*request.field("webhook-signature")}};
 }
 
-/// One of a sale that nobody here knows is kept, too: its row may come with the sale.
+/// One of a sale that nobody here knows is kept, too: its row may come with the sale. One of a sale
+/// with buckets is kept by that alone, which knows the bucket of its order; until it is loaded the
+/// provider has to tell it again.
 http::Response keep(Shop& shop, OrderStore& orders, const Payment& payment) {
-  if (const auto offer = shop.find(payment.sale))
+  if (const auto offer = shop.find(payment.sale)) {
     offer->sale().pay(orders, payment);
-  else
-    orders.payments().keep(payment);
+    return {.status = 204};
+  }
+  if (orders.stock(sale::bucket_name(payment.sale, 0))) {
+    auto response = http::problem(problems::recovering);
+    http::add_retry_after(response, std::chrono::seconds{1});
+    return response;
+  }
+  orders.payments().keep(payment);
   return {.status = 204};
 }
 
@@ -75,6 +84,7 @@ void PaymentsApi::add_routes(http::Routes& routes) {
               .request = R"({"type":"object"})",
               .answers = {{204, "It is kept, and workers go on with it", {}}},
               .problems = {&problems::no_provider, &problems::not_signed, &problems::bad_body,
+                           &problems::recovering,
                            &problems::too_many_requests, &problems::database_failed,
                            &problems::store_failed, &problems::effect_unknown, &problems::busy},
               .handler = [this](http::Request&& request, http::Responder&& respond) {

@@ -34,7 +34,7 @@ Task<void> SalesApi::answer_list(http::Responder respond) {
   try {
     Json all = Json::array();
     for (const auto& offer : shop_.all()) {
-      const auto status = co_await offer->sale().status();
+      const auto status = co_await offer->sale().status_of_buckets();
       all.add(json_of(offer->sale().definition(), status));
     }
     response = http::json(200, Json::object({{"sales", all}}));
@@ -54,7 +54,7 @@ void SalesApi::show(http::Request&& request, http::Responder&& respond) {
 Task<void> SalesApi::answer_status(std::shared_ptr<Offer> offer, http::Responder respond) {
   http::Response response;
   try {
-    const auto status = co_await offer->sale().status();
+    const auto status = co_await offer->sale().status_of_buckets();
     response = http::json(200, json_of(offer->sale().definition(), status));
   } catch (const std::exception& failure) {
     response = problem_of(failure);
@@ -73,7 +73,7 @@ void SalesApi::buy(http::Request&& request, http::Responder&& respond) {
   if (!units) return respond.send(std::move(units.error()));
   auto offer = offer_of(shop_, request);
   if (!offer) return respond.send(std::move(offer.error()));
-  if (auto gathering = (*offer)->sale().gather())
+  if (auto gathering = (*offer)->sale().gather(*buyer))
     respond.at_end_of_turn([gathering = std::move(gathering)]() mutable { gathering.reset(); });
   // A field that stands twice is none: what stands before us may have looked at the other one.
   const bool has_ticket = request.count("Sluice-Ticket") == 1;
@@ -137,7 +137,7 @@ void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
         if (order.state == OrderState::cancelled)
           return answer_of(*asked, offer->name(),
                            asker.buyer ? ShownOrder{.order = order, .is_recorded = true}
-                                       : shown_to_shop(offer->name(), orders, order));
+                                       : shown_to_shop(sale, orders, order));
         const auto& why = stands(order.state) ? problems::order_paid : problems::order_ended;
         return http::problem(why, {}, {{"order", json_of(offer->name(), order)}});
       },

@@ -45,7 +45,9 @@ const std::string sale_schema = R"({"type":"object","required":["name","state"],
 "opens_at":{"type":"string","format":"date-time"},
 "closes_at":{"type":"string","format":"date-time"},
 "price":{"type":"integer","description":"of a unit, in the smallest unit of the currency"},
-"currency":{"type":"string"}}})";
+"currency":{"type":"string"},
+"buckets":{"type":"integer","description":"in so many lies the stock; none: in one place"},
+"in_transfer":{"type":"integer","description":"units on their way between buckets, in `left`"}}})";
 
 const std::string sale_list_schema = fmt::format(
     R"({{"type":"object","properties":{{"sales":{{"type":"array","items":{}}}}}}})", sale_schema);
@@ -82,7 +84,8 @@ const std::string order_list_schema = fmt::format(
 "after":{{"type":"string","description":"what to ask for next, now or later"}}}}}})",
     order_schema);
 
-Json json_of(const SaleDefinition& sale, const SaleStatus& status) {
+Json json_of(const SaleDefinition& sale, const BucketedStatus& of_buckets) {
+  const auto& status = of_buckets.whole;
   auto json = Json::object({{"name", sale.name},
                             {"state", to_string(status.state)},
                             {"stock", status.stock},
@@ -94,6 +97,10 @@ Json json_of(const SaleDefinition& sale, const SaleStatus& status) {
   if (sale.payment) {
     json.add("price", sale.payment->price);
     json.add("currency", sale.payment->currency);
+  }
+  if (!of_buckets.buckets.empty()) {
+    json.add("buckets", of_buckets.buckets.size());
+    json.add("in_transfer", of_buckets.under_way);
   }
   return json;
 }

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "http/response.hpp"
+#include "sluice/bucketed_sale.hpp"
 #include "sluice/order_payments.hpp"
-#include "sluice/sale.hpp"
 
 namespace sluice::server {
 
@@ -18,7 +18,7 @@ extern const std::string cancel_schema;
 extern const std::string refund_schema;
 extern const std::string order_list_schema;
 
-Json json_of(const SaleDefinition& sale, const SaleStatus& status);
+Json json_of(const SaleDefinition& sale, const BucketedStatus& status);
 Json json_of(std::string_view sale, const SaleOrder& order);
 /// What the shop sees of an order beyond its buyer.
 struct ShopsView {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/thread.hpp"
+#include "sale/buckets/bucket_name.hpp"
 #include "sluice/log.hpp"
 #include "sluice/sale_recovery.hpp"
 
@@ -19,7 +20,7 @@ struct WrongDatabase : Error {
 
 }  // namespace
 
-Offer::Offer(Store& store, Sale sale, OrderStore& orders, const OrderWorkerOptions& options)
+Offer::Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptions& options)
     : store_(store), sale_(std::move(sale)), orders_(orders), options_(options) {}
 
 Offer::~Offer() = default;
@@ -39,7 +40,7 @@ void Offer::work_again() {
 
 WorkerProgress Offer::progress() const {
   const std::lock_guard lock{mutex_};
-  return worker_ ? worker_->progress() : last_progress_;
+  return progress_ ? progress_() : last_progress_;
 }
 
 void Offer::set_trouble(std::string what) {
@@ -50,22 +51,36 @@ void Offer::set_trouble(std::string what) {
 }
 
 void Offer::work(const std::stop_token& stop) {
-  std::optional<OrderWorker> worker;
-  const auto show = [&](const OrderWorker* shown) {
-    const std::lock_guard lock{mutex_};
-    if (worker_ && !shown) last_progress_ = worker_->progress();
-    worker_ = shown;
-  };
   std::string ended;
   try {
-    worker.emplace(store_, sale_, orders_, options_);
-    show(&*worker);
-    worker->run(stop);
+    if (auto* const bucketed = sale_.bucketed())
+      run(BucketedWorker{store_, *bucketed, [this] { return open_order_store(options_.orders); },
+                         options_.worker},
+          stop);
+    else
+      run(OrderWorker{store_, *sale_.parts().front(), orders_, options_.worker}, stop);
   } catch (const std::exception& failure) {
     ended = failure.what();
   }
-  show(nullptr);
   set_trouble(std::move(ended));
+}
+
+template <class Worker>
+void Offer::run(Worker worker, const std::stop_token& stop) {
+  show([&worker] { return worker.progress(); });
+  try {
+    worker.run(stop);
+  } catch (...) {
+    show({});
+    throw;
+  }
+  show({});
+}
+
+void Offer::show(AskProgress progress) {
+  const std::lock_guard lock{mutex_};
+  if (progress_) last_progress_ = progress_();
+  progress_ = std::move(progress);
 }
 
 Shop::Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sales)
@@ -83,15 +98,39 @@ void Shop::stop() {
 
 void Shop::define(std::span<const SaleDefinition> sales) {
   const std::lock_guard lock{looking_};
-  for (const auto& sale : sales) Sale::check(store_, sale).get();
+  for (const auto& sale : sales) check(sale);
   for (const auto& sale : sales) {
-    if (find(sale.name)) {
-      Sale::create(store_, sale).get();  // in the same words
-      continue;
-    }
-    Sale::create(store_, sale, *orders_);
-    take_in(sale.name, At::start);
+    create(sale);  // also where it is offered: in the same words
+    take_in(buckets_of(sale.name) > 0 ? sale::bucket_name(sale.name, 0) : sale.name, At::start);
   }
+}
+
+std::int64_t Shop::buckets_of(const std::string& sale) const {
+  const auto found = options_.buckets.find(sale);
+  return found == options_.buckets.end() ? 0 : found->second;
+}
+
+void Shop::check(const SaleDefinition& sale) {
+  const auto other = find(sale.name);
+  if (const auto buckets = buckets_of(sale.name)) {
+    BucketedSale::check(store_, sale, {.buckets = buckets}).get();
+  } else if (other && other->sale().bucketed()) {
+    throw Error{Errc::bad_argument,
+                fmt::format("sale '{}' is there, with {} buckets: say so, or use another name",
+                            sale.name, other->sale().bucketed()->buckets())};
+  } else {
+    Sale::check(store_, sale).get();
+  }
+}
+
+void Shop::create(const SaleDefinition& sale) {
+  const auto buckets = buckets_of(sale.name);
+  if (buckets > 0)
+    BucketedSale::create(store_, sale, {.buckets = buckets}, *orders_);
+  else if (find(sale.name))
+    Sale::create(store_, sale).get();
+  else
+    Sale::create(store_, sale, *orders_);
 }
 
 std::shared_ptr<Offer> Shop::find(std::string_view name) const {
@@ -141,7 +180,7 @@ std::vector<std::string> Shop::names() {
 /// One sale that cannot be loaded does not hold up the others. A database that is the wrong one is
 /// said at the start.
 void Shop::take_in(const std::string& name, At when) {
-  if (find(name)) return;
+  if (find(name) || buckets_.contains(name)) return;
   try {
     auto offer = load(name);
     const auto state = offer->sale().status().get().state;
@@ -151,6 +190,11 @@ void Shop::take_in(const std::string& name, At when) {
       if (state != SaleState::recovering) settle(offer->sale(), when);
       offer->begin_work();
     }
+    if (offer->sale().bucketed())
+      for (const auto* const part : offer->sale().parts()) {
+        buckets_.insert(part->definition().name);
+        note(part->definition().name, {});
+      }
     add(std::move(offer));
     note(name, {});
   } catch (const WrongDatabase&) {
@@ -160,7 +204,7 @@ void Shop::take_in(const std::string& name, At when) {
   }
 }
 
-void Shop::settle(Sale& sale, At when) {
+void Shop::settle(OfferedSale& sale, At when) {
   try {
     sale.settle(*orders_);
   } catch (const Error& failure) {
@@ -176,7 +220,16 @@ std::shared_ptr<Offer> Shop::load(const std::string& name) {
     sale = Sale::load(store_, name).get();
     if (!sale) throw Error{Errc::server, "it was made again, and is gone once more"};
   }
-  return std::make_shared<Offer>(store_, std::move(*sale), *orders_of_workers_, options_.worker);
+  return std::make_shared<Offer>(store_, load_whole(std::move(*sale)), *orders_of_workers_,
+                                 options_);
+}
+
+/// The sale, or all buckets of the one that it is a bucket of.
+OfferedSale Shop::load_whole(Sale part) {
+  if (!part.definition().bucket) return OfferedSale{std::move(part)};
+  auto whole = BucketedSale::load(store_, sale::whole_name(part.definition().name)).get();
+  if (!whole) throw Error{Errc::server, "its buckets are gone again"};
+  return OfferedSale{std::move(*whole)};
 }
 
 void Shop::add(std::shared_ptr<Offer> offer) {
@@ -213,8 +266,10 @@ void Shop::look() {
     }
     const auto offers = all();
     // A transaction as those that write: whether they would succeed. It changes nothing.
-    if (!offers.empty() && orders_->stock(offers.front()->name()))
-      orders_->keep_definition(offers.front()->name(), {});
+    if (!offers.empty()) {
+      const auto& rows = offers.front()->sale().parts().front()->definition().name;
+      if (orders_->stock(rows)) orders_->keep_definition(rows, {});
+    }
     for (const auto& offer : offers) offer->work_again();
   } catch (const std::exception& failure) {
     trouble = failure.what();

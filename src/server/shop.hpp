@@ -5,10 +5,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <span>
 #include <stop_token>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "server/answer_counts.hpp"
+#include "server/offered_sale.hpp"
 #include "sluice/clock.hpp"
 #include "sluice/order_store.hpp"
 #include "sluice/order_worker.hpp"
@@ -28,19 +31,23 @@ namespace sluice::server {
 struct ShopOptions {
   std::string orders = "sqlite:orders.db";  ///< the database, as open_order_store() takes it
   OrderWorkerOptions worker = {.recovers = true};
+  /// In how many buckets the stock of a sale lies that is defined here, by its name; others have
+  /// none.
+  std::map<std::string, std::int64_t, std::less<>> buckets = {};
   std::chrono::milliseconds patience{5'000};  ///< with a store or database that does not answer
 };
 
-/// One sale and its worker. An archived one has no worker.
+/// One sale and its worker, or the workers of its buckets. An archived one has no worker.
 class Offer {
  public:
-  Offer(Store& store, Sale sale, OrderStore& orders, const OrderWorkerOptions& options);
+  /// `orders` is the worker's; those of buckets open their own.
+  Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptions& options);
   ~Offer();  ///< after the batch under way
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
 
-  Sale& sale() noexcept { return sale_; }
-  const std::string& name() const noexcept { return sale_.definition().name; }
+  OfferedSale& sale() noexcept { return sale_; }
+  const std::string& name() const noexcept { return sale_.name(); }
 
   void begin_work();
   void stop() { thread_.request_stop(); }
@@ -53,21 +60,29 @@ class Offer {
   AnswerCounts& answers() noexcept { return answers_; }
 
  private:
+  using AskProgress = std::function<WorkerProgress()>;
+
   void work(const std::stop_token& stop);
+  template <class Worker>
+  void run(Worker worker, const std::stop_token& stop);
+  void show(AskProgress progress);
   void set_trouble(std::string what);
 
   Store& store_;
-  Sale sale_;
+  OfferedSale sale_;
   OrderStore& orders_;
-  const OrderWorkerOptions& options_;
+  const ShopOptions& options_;
   AnswerCounts answers_;
   mutable std::mutex mutex_;
-  std::string trouble_;                  // guarded by mutex_
-  const OrderWorker* worker_ = nullptr;  // guarded by mutex_; while it works
-  WorkerProgress last_progress_;         // guarded by mutex_; of the one before
+  std::string trouble_;           // guarded by mutex_
+  AskProgress progress_;          // guarded by mutex_; while a worker works
+  WorkerProgress last_progress_;  // guarded by mutex_; of the one before
   std::jthread thread_;
 };
 
+/// A sale with buckets is one offer, of the name of the whole. Its buckets are not offered: who
+/// bought at each of them would have more than the limit of a buyer.
+///
 /// Threads: any. REQUIRES: the store lives longer.
 class Shop {
  public:
@@ -97,10 +112,14 @@ class Shop {
   enum class At : std::uint8_t { start, later };
 
   void define(std::span<const SaleDefinition> sales);
+  void check(const SaleDefinition& sale);
+  void create(const SaleDefinition& sale);
+  std::int64_t buckets_of(const std::string& sale) const;
   std::vector<std::string> names();
   void take_in(const std::string& name, At when);
   std::shared_ptr<Offer> load(const std::string& name);
-  void settle(Sale& sale, At when);
+  OfferedSale load_whole(Sale part);
+  void settle(OfferedSale& sale, At when);
   void add(std::shared_ptr<Offer> offer);
   void note(std::string_view name, const std::string& trouble);
   void note_look(std::optional<SteadyTime> since);
@@ -108,7 +127,8 @@ class Shop {
   Store& store_;
   const ShopOptions options_;
   std::mutex looking_;
-  std::unique_ptr<OrderStore> orders_;  // guarded by looking_
+  std::unique_ptr<OrderStore> orders_;          // guarded by looking_
+  std::set<std::string, std::less<>> buckets_;  // guarded by looking_; of the wholes offered
   // Of all workers: of a thousand sales each would have sessions of its own.
   std::unique_ptr<OrderStore> orders_of_workers_;
   mutable std::shared_mutex mutex_;

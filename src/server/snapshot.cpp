@@ -36,8 +36,11 @@ Task<WatchedSale> look_at(std::shared_ptr<Offer> offer, std::shared_ptr<WaitingR
   WatchedSale view{.offer = std::move(offer)};
   view.trouble = view.offer->trouble();
   try {
-    auto status = view.offer->sale().status();
-    view.status = co_await status;
+    auto status = view.offer->sale().status_of_buckets();
+    BucketedStatus stands = co_await status;
+    view.status = stands.whole;
+    view.under_way = stands.under_way;
+    view.buckets = std::move(stands.buckets);
     auto flow = view.offer->sale().flow(16);
     view.flow = co_await flow;
     if (room) {
@@ -48,6 +51,30 @@ Task<WatchedSale> look_at(std::shared_ptr<Offer> offer, std::shared_ptr<WaitingR
     view.trouble = failure.what();
   }
   co_return view;
+}
+
+void add(OrderFigures& sum, const OrderFigures& more) {
+  sum.orders.insert(sum.orders.end(), more.orders.begin(), more.orders.end());
+  if (!sum.next_due || (more.next_due && *more.next_due < *sum.next_due))
+    sum.next_due = more.next_due;
+  sum.due_soon += more.due_soon;
+  sum.payments_waiting += more.payments_waiting;
+  sum.payments_asking += more.payments_asking;
+  sum.payments_flagged += more.payments_flagged;
+  sum.refunds += more.refunds;
+  sum.messages += more.messages;
+  sum.messages_dead += more.messages_dead;
+}
+
+/// Of all parts of a sale. Empty: not all are known.
+std::optional<OrderFigures> figures_of(OfferedSale& sale, const DatabaseFigures::Known& known) {
+  OrderFigures sum;
+  for (const auto* const part : sale.parts()) {
+    const auto found = known.sales.find(part->definition().name);
+    if (found == known.sales.end()) return std::nullopt;
+    add(sum, found->second);
+  }
+  return sum;
 }
 
 double per_second(std::int64_t more, std::chrono::nanoseconds time) {
@@ -210,18 +237,17 @@ void Snapshots::add_rates(std::chrono::nanoseconds since) {
 void Snapshots::add_figures(const DatabaseFigures::Known& known) {
   std::size_t told = 0;
   for (auto& view : views_) {
-    view.money.reset();
-    const auto found = known.sales.find(view.offer->name());
-    if (found == known.sales.end()) continue;
-    view.money = found->second;
-    ++told;
+    view.money = figures_of(view.offer->sale(), known);
+    told += view.money.has_value();
   }
   is_whole_ = told == views_.size() || !known.trouble.empty();
 }
 
 std::string Snapshots::make() {
   std::vector<std::string> names;
-  for (const auto& view : views_) names.push_back(view.offer->name());
+  for (const auto& view : views_)
+    for (const auto* const part : view.offer->sale().parts())
+      names.push_back(part->definition().name);
   database_.want(std::move(names));
   const auto known = database_.known();
   add_figures(*known);
