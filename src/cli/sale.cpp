@@ -85,7 +85,7 @@ Target into_word(std::string& word) {
 namespace {
 
 /// What NAME and the options, or the file, define.
-std::vector<SaleDefinition> definitions_of(const SaleArgs& args) {
+std::vector<PlannedSale> definitions_of(const SaleArgs& args) {
   if (!args.file.empty()) {
     if (!args.definition.name.empty())
       throw Error{Errc::bad_argument, "give NAME and its options, or --file, not both"};
@@ -103,47 +103,60 @@ std::vector<SaleDefinition> definitions_of(const SaleArgs& args) {
   payment.window = args.pay_within;
   payment.grace = args.grace;
   if (payment != PaymentTerms{}) definition.payment = payment;
-  return {definition};
+  return {{.definition = definition, .buckets = args.buckets}};
 }
 
-int create_buckets(const Globals& globals, const SaleArgs& args, const SaleDefinition& sale) {
-  const auto store = open_store(globals);
-  const BucketOptions options{.buckets = args.buckets};
-  if (args.also_orders.empty())
-    BucketedSale::create(*store, sale, options).get();
+void check(Store& store, const PlannedSale& sale) {
+  if (sale.buckets > 1)
+    BucketedSale::check(store, sale.definition, {.buckets = sale.buckets}).get();
   else
-    BucketedSale::create(*store, sale, options, *open_order_store(args.also_orders));
-  warn_if_in_memory(globals, "the sale");
-  print(globals.json,
-        Json::object(
-            {{"ok", true}, {"sale", sale.name}, {"stock", sale.stock}, {"buckets", args.buckets}}),
-        fmt::format("sale '{}' with {} units in {} buckets", sale.name, sale.stock, args.buckets));
-  return exit_ok;
+    Sale::check(store, sale.definition).get();
+}
+
+/// `orders`: null, where the database is not at hand.
+void create_in(Store& store, const PlannedSale& sale, OrderStore* orders) {
+  const BucketOptions options{.buckets = sale.buckets};
+  if (sale.buckets > 1 && orders)
+    BucketedSale::create(store, sale.definition, options, *orders);
+  else if (sale.buckets > 1)
+    BucketedSale::create(store, sale.definition, options).get();
+  else if (orders)
+    Sale::create(store, sale.definition, *orders);
+  else
+    Sale::create(store, sale.definition).get();
+}
+
+Json created_json(const PlannedSale& sale, Json json = Json::object()) {
+  json.add("sale", sale.definition.name);
+  json.add("stock", sale.definition.stock);
+  if (sale.buckets > 1) json.add("buckets", sale.buckets);
+  return json;
+}
+
+std::string created_text(const PlannedSale& sale) {
+  const auto where = sale.buckets > 1 ? fmt::format(" in {} buckets", sale.buckets) : "";
+  return fmt::format("sale '{}' with {} units{}", sale.definition.name, sale.definition.stock,
+                     where);
 }
 
 int create(const Globals& globals, const SaleArgs& args) {
-  const auto sales = definitions_of(args);
   if (args.buckets > 1 && !args.file.empty())
-    throw Error{Errc::bad_argument, "--buckets is for one sale, not for those of --file"};
-  if (args.buckets > 1) return create_buckets(globals, args, sales.front());
+    throw Error{Errc::bad_argument,
+                "--buckets is for one sale; those of --file have \"buckets\" of their own"};
+  const auto sales = definitions_of(args);
   const auto store = open_store(globals);
-  for (const auto& sale : sales) Sale::check(*store, sale).get();  // all, before any is created
+  for (const auto& sale : sales) check(*store, sale);  // all, before any is created
   Json all = Json::array();
   std::string text;
   const auto orders = args.also_orders.empty() ? nullptr : open_order_store(args.also_orders);
   for (const auto& sale : sales) {
-    if (orders)
-      Sale::create(*store, sale, *orders);
-    else
-      Sale::create(*store, sale).get();
-    all.add(Json::object({{"sale", sale.name}, {"stock", sale.stock}}));
-    text +=
-        fmt::format("{}sale '{}' with {} units", text.empty() ? "" : "\n", sale.name, sale.stock);
+    create_in(*store, sale, orders.get());
+    all.add(created_json(sale));
+    text += fmt::format("{}{}", text.empty() ? "" : "\n", created_text(sale));
   }
   warn_if_in_memory(globals, "the sale");
   if (args.file.empty())
-    print(globals.json,
-          Json::object({{"ok", true}, {"sale", sales[0].name}, {"stock", sales[0].stock}}), text);
+    print(globals.json, created_json(sales[0], Json::object({{"ok", true}})), text);
   else
     print(globals.json, Json::object({{"ok", true}, {"sales", all}}),
           text.empty() ? "the file has no sales" : text);

@@ -17,6 +17,7 @@
 #include "base/instant.hpp"
 #include "base/integer.hpp"
 #include "base/text.hpp"
+#include "sale/definition.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -124,39 +125,54 @@ std::chrono::microseconds duration_of(const Scalar& value) {
   return *time;
 }
 
-PaymentTerms& terms(SaleDefinition& sale) {
-  return sale.payment ? *sale.payment : sale.payment.emplace();
+PaymentTerms& terms(PlannedSale& sale) {
+  auto& payment = sale.definition.payment;
+  return payment ? *payment : payment.emplace();
 }
 
 struct Key {
   std::string_view name;
-  void (*set)(SaleDefinition&, const Scalar&);
+  void (*set)(PlannedSale&, const Scalar&);
 };
 
 constexpr Key keys[] = {
-    {"name", [](SaleDefinition& sale, const Scalar& value) { sale.name = text_of(value); }},
-    {"stock", [](SaleDefinition& sale, const Scalar& value) { sale.stock = integer_of(value); }},
-    {"type", [](SaleDefinition& sale, const Scalar& value) { sale.number_type = text_of(value); }},
-    {"opens", [](SaleDefinition& sale, const Scalar& value) { sale.opens_at = instant_of(value); }},
+    {"name", [](PlannedSale& sale, const Scalar& value) { sale.definition.name = text_of(value); }},
+    {"stock",
+     [](PlannedSale& sale, const Scalar& value) { sale.definition.stock = integer_of(value); }},
+    {"type",
+     [](PlannedSale& sale, const Scalar& value) { sale.definition.number_type = text_of(value); }},
+    {"buckets",
+     [](PlannedSale& sale, const Scalar& value) {
+       sale.buckets = integer_of(value);
+       if (sale.buckets < 1 || sale.buckets > sale::most_buckets)
+         throw Wrong{
+             fmt::format("{} buckets, it must be 1 to {}", sale.buckets, sale::most_buckets)};
+     }},
+    {"opens",
+     [](PlannedSale& sale, const Scalar& value) { sale.definition.opens_at = instant_of(value); }},
     {"closes",
-     [](SaleDefinition& sale, const Scalar& value) { sale.closes_at = instant_of(value); }},
-    {"limit", [](SaleDefinition& sale, const Scalar& value) { sale.limit = integer_of(value); }},
-    {"unit-limit",
-     [](SaleDefinition& sale, const Scalar& value) { sale.unit_limit = integer_of(value); }},
+     [](PlannedSale& sale, const Scalar& value) { sale.definition.closes_at = instant_of(value); }},
+    {"limit",
+     [](PlannedSale& sale, const Scalar& value) { sale.definition.limit = integer_of(value); }},
+    {"unit-limit", [](PlannedSale& sale,
+                      const Scalar& value) { sale.definition.unit_limit = integer_of(value); }},
     {"largest-order",
-     [](SaleDefinition& sale, const Scalar& value) { sale.largest_order = integer_of(value); }},
+     [](PlannedSale& sale, const Scalar& value) {
+       sale.definition.largest_order = integer_of(value);
+     }},
     {"price",
-     [](SaleDefinition& sale, const Scalar& value) { terms(sale).price = integer_of(value); }},
+     [](PlannedSale& sale, const Scalar& value) { terms(sale).price = integer_of(value); }},
     {"currency",
-     [](SaleDefinition& sale, const Scalar& value) { terms(sale).currency = text_of(value); }},
+     [](PlannedSale& sale, const Scalar& value) { terms(sale).currency = text_of(value); }},
     {"pay-within",
-     [](SaleDefinition& sale, const Scalar& value) { terms(sale).window = duration_of(value); }},
+     [](PlannedSale& sale, const Scalar& value) { terms(sale).window = duration_of(value); }},
     {"grace",
-     [](SaleDefinition& sale, const Scalar& value) { terms(sale).grace = duration_of(value); }},
-    {"zone", [](SaleDefinition& sale, const Scalar& value) { sale.zone = text_of(value); }},
+     [](PlannedSale& sale, const Scalar& value) { terms(sale).grace = duration_of(value); }},
+    {"zone", [](PlannedSale& sale, const Scalar& value) { sale.definition.zone = text_of(value); }},
     {"digits",
-     [](SaleDefinition& sale, const Scalar& value) {
-       sale.digits = static_cast<int>(std::clamp<std::int64_t>(integer_of(value), 0, 99));
+     [](PlannedSale& sale, const Scalar& value) {
+       sale.definition.digits =
+           static_cast<int>(std::clamp<std::int64_t>(integer_of(value), 0, 99));
      }},
 };
 
@@ -169,8 +185,8 @@ const Key& key_named(const Reader& reader, std::size_t place, const std::string&
   reader.fail_at(place, fmt::format("a sale has no '{}'; did you mean '{}'?", name, nearest->name));
 }
 
-SaleDefinition read_sale(Reader& reader) {
-  SaleDefinition sale;
+PlannedSale read_sale(Reader& reader) {
+  PlannedSale sale;
   std::set<std::string> given;
   reader.need('{');
   const auto begin = reader.place();
@@ -198,9 +214,9 @@ SaleDefinition read_sale(Reader& reader) {
 
 }  // namespace
 
-std::vector<SaleDefinition> parse_sales(std::string_view text, const std::string& file) {
+std::vector<PlannedSale> parse_sales(std::string_view text, const std::string& file) {
   Reader reader{text, file};
-  std::vector<SaleDefinition> sales;
+  std::vector<PlannedSale> sales;
   std::set<std::string> names;
   std::map<std::string, std::string> types;  // and the first sale of each
   reader.need('[');
@@ -208,9 +224,10 @@ std::vector<SaleDefinition> parse_sales(std::string_view text, const std::string
     do {
       const auto place = reader.place();
       sales.push_back(read_sale(reader));
-      if (!names.insert(sales.back().name).second)
-        reader.fail_at(place, fmt::format("sale '{}' stands twice", sales.back().name));
-      const auto [same, is_new] = types.try_emplace(sales.back().number_type, sales.back().name);
+      const auto& sale = sales.back().definition;
+      if (!names.insert(sale.name).second)
+        reader.fail_at(place, fmt::format("sale '{}' stands twice", sale.name));
+      const auto [same, is_new] = types.try_emplace(sale.number_type, sale.name);
       if (!is_new)
         reader.fail_at(place, fmt::format("type '{}' is that of sale '{}', too: both would give "
                                           "the same numbers",
@@ -222,7 +239,7 @@ std::vector<SaleDefinition> parse_sales(std::string_view text, const std::string
   return sales;
 }
 
-std::vector<SaleDefinition> read_sales(const std::string& file) {
+std::vector<PlannedSale> read_sales(const std::string& file) {
   constexpr std::size_t most = 1 << 20;
   std::ifstream opened;
   if (file != "-") opened.open(file, std::ios::binary);

@@ -3,6 +3,7 @@
 ///     [{"name": "maotai", "stock": 100, "type": "MT", "opens": "2026-11-11T20:00:00+08:00"}]
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,11 +12,16 @@
 
 namespace sluice::cli {
 
+struct PlannedSale {
+  SaleDefinition definition;
+  std::int64_t buckets = 1;  ///< 1: one stock in one place; see sluice/bucketed_sale.hpp
+};
+
 /// The sales of a JSON text: an array of objects, whose members are named as the options of `sale
 /// create`. Throws Error{bad_argument}: "FILE:3:14: what is wrong".
-std::vector<SaleDefinition> parse_sales(std::string_view text, const std::string& file);
+std::vector<PlannedSale> parse_sales(std::string_view text, const std::string& file);
 
 /// The same of a file, of 1 MiB at most; "-" is the standard input.
-std::vector<SaleDefinition> read_sales(const std::string& file);
+std::vector<PlannedSale> read_sales(const std::string& file);
 
 }  // namespace sluice::cli

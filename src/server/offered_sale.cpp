@@ -104,8 +104,8 @@ EndedOrder OfferedSale::cancel(OrderStore& orders, const BuyerId& buyer, const R
 }
 
 UnitsResult OfferedSale::cancel_units(OrderStore& orders, const BuyerId& buyer,
-                                      const RequestId& request, std::int64_t units,
-                                      std::string key, std::string reason) {
+                                      const RequestId& request, std::int64_t units, std::string key,
+                                      std::string reason) {
   return part_of(buyer).cancel_units(orders, buyer, request, units, std::move(key),
                                      std::move(reason));
 }

@@ -42,8 +42,7 @@ Json whole_json(OrderStore& orders, OfferedSale& sale, const SaleOrder& order) {
 
 /// The one order with this number or id. An id is no number: that begins with a letter, a digit or
 /// '-', and may be all digits where a shop wants it so; then both are looked up.
-std::optional<SaleOrder> one_order(OrderStore& orders, OfferedSale& sale,
-                                   const std::string& word) {
+std::optional<SaleOrder> one_order(OrderStore& orders, OfferedSale& sale, const std::string& word) {
   const auto id = parse_integer<std::int64_t>(word);
   for (const auto* const part : sale.parts()) {
     const auto& rows = part->definition().name;

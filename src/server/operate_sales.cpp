@@ -47,8 +47,7 @@ http::Response list_letters(Asked& asked, const Orders&) {
     const auto letters = part.dead_letters(after, most).get();
     Listed listed;
     for (const auto& letter : letters)
-      listed.items.push_back(
-          letter_json(asked.sale(), id_outside(sale, part, letter.id), letter));
+      listed.items.push_back(letter_json(asked.sale(), id_outside(sale, part, letter.id), letter));
     if (letters.size() >= most) listed.next = letters.back().id;
     return listed;
   };

@@ -182,7 +182,8 @@ void OrdersApi::list(http::Request&& request, http::Responder&& respond) {
   if (!offer) return respond.send(std::move(offer.error()));
   if (const auto places = wish->after.size(); places > 0)
     if (places != (*offer)->sale().parts().size())
-      return respond.send(refuse_parameter("'after' is what a page of this sale has given").error());
+      return respond.send(
+          refuse_parameter("'after' is what a page of this sale has given").error());
   const auto asked = std::make_shared<const http::Request>(std::move(request));
   in_background(
       threads_, asker->subject, std::move(respond),
@@ -231,7 +232,8 @@ void OrdersApi::add_routes(http::Routes& routes) {
       {.method = "GET",
        .path = "/v1/sales/{sale}/all-orders",
        .operation = "list_orders",
-       .summary = "Orders that the database has, of any buyer, ids rising (in each bucket); page after page "
+       .summary = "Orders that the database has, of any buyer, ids rising (in each bucket); page "
+                  "after page "
                   "as Link has it, none is passed over that comes in meanwhile",
        .parameters = {in_query("state", "Those of this state alone; a page may be short"),
                       in_query("after", "What the last page has given"),

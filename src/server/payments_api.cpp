@@ -74,22 +74,22 @@ void PaymentsApi::add_routes(http::Routes& routes) {
   const auto signed_by = [](const char* name, const char* what) {
     return http::Parameter{name, "header", what, true};
   };
-  routes.add({.method = "POST",
-              .path = "/v1/payments/{provider}",
-              .operation = "take_payment",
-              .summary = "A provider tells of a payment, as often as it likes",
-              .parameters = {signed_by("webhook-id", "The same when it is told again"),
-                             signed_by("webhook-timestamp", "Seconds since 1970"),
-                             signed_by("webhook-signature", "As Standard Webhooks 1.0 has it")},
-              .request = R"({"type":"object"})",
-              .answers = {{204, "It is kept, and workers go on with it", {}}},
-              .problems = {&problems::no_provider, &problems::not_signed, &problems::bad_body,
-                           &problems::recovering,
-                           &problems::too_many_requests, &problems::database_failed,
-                           &problems::store_failed, &problems::effect_unknown, &problems::busy},
-              .handler = [this](http::Request&& request, http::Responder&& respond) {
-                take(std::move(request), std::move(respond));
-              }});
+  routes.add(
+      {.method = "POST",
+       .path = "/v1/payments/{provider}",
+       .operation = "take_payment",
+       .summary = "A provider tells of a payment, as often as it likes",
+       .parameters = {signed_by("webhook-id", "The same when it is told again"),
+                      signed_by("webhook-timestamp", "Seconds since 1970"),
+                      signed_by("webhook-signature", "As Standard Webhooks 1.0 has it")},
+       .request = R"({"type":"object"})",
+       .answers = {{204, "It is kept, and workers go on with it", {}}},
+       .problems = {&problems::no_provider, &problems::not_signed, &problems::bad_body,
+                    &problems::recovering, &problems::too_many_requests, &problems::database_failed,
+                    &problems::store_failed, &problems::effect_unknown, &problems::busy},
+       .handler = [this](http::Request&& request, http::Responder&& respond) {
+         take(std::move(request), std::move(respond));
+       }});
 }
 
 }  // namespace sluice::server

@@ -40,6 +40,8 @@ TEST_F(SaleProgram, AFileOfSalesIsCheckedBeforeAnyIsCreated) {
        "Asia/Nowhere"},
       {"[" + good + R"(, {"name": "a", "stock": 5, "type": "X", "closes": "2025-01-01T00:00Z"}])",
        "nobody could buy"},
+      {R"([{"name": "tea", "stock": 5, "type": "TE", "buckets": 27}])",
+       "buckets: 27 buckets, it must be 1 to 26"},
   };
   for (const auto& [text, says] : rows) {
     write("sales.json", text);
@@ -63,6 +65,17 @@ TEST_F(SaleProgram, AFileOfSalesIsCheckedBeforeAnyIsCreated) {
   EXPECT_EQ(listed.at(0).at("name"), "tea");
   EXPECT_EQ(listed.at(1).at("state"), "open");
   EXPECT_EQ(listed.at(1).at("stock"), 7);
+}
+
+TEST_F(SaleProgram, AFileMayPutAStockIntoBuckets) {
+  write("sales.json", R"([{"name": "tea", "stock": 9, "type": "TE", "buckets": 3}])");
+  for (int time = 0; time < 2; ++time) {
+    const Ran ran = sale({"create", "--file", "sales.json"});
+    ASSERT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.json().at("sales").at(0).at("buckets"), 3);
+  }
+  const Ran status = sale({"status", "tea"});
+  EXPECT_EQ(status.json().at("buckets").size(), 3U) << status.output;
 }
 
 TEST_F(SaleProgram, E11_OpensAndClosesAreInstantsAndNonsenseIsRefused) {

@@ -266,9 +266,8 @@ TEST_F(ServedBuckets, AStoreThatCameBackEmptyIsRecoveredWhole) {
   service_.reset();
   store_ = engine::open_embedded();
   begin({}, with_keys());
-  EXPECT_TRUE(test::comes_true([&] {
-    return ask("GET", "/v1/sales/tea").text("state") == "open";
-  }));
+  EXPECT_TRUE(
+      test::comes_true([&] { return ask("GET", "/v1/sales/tea").text("state") == "open"; }));
   EXPECT_EQ(integer(sale(), {"sold"}), 12);
   EXPECT_EQ(integer(sale(), {"left"}), 28);
   EXPECT_EQ(buy("buyer-3", "k").status, 200);

@@ -16,6 +16,7 @@
 #include "cli/sales_file.hpp"
 #include "cli/serve/commands.hpp"
 #include "net/tls_file_watch.hpp"
+#include "sale/definition.hpp"
 #include "server/service.hpp"
 #include "sluice/log.hpp"
 #include "sluice/open.hpp"
@@ -49,27 +50,34 @@ Places places_of(const ServeArgs& args) {
   return places;
 }
 
-/// "maotai=100": a sale of so many units, whose numbers begin with its name in capitals.
-SaleDefinition sale_of(const std::string& word) {
+/// "maotai=100", "maotai=100000/8": a sale of so many units, in so many buckets, whose numbers
+/// begin with its name in capitals.
+PlannedSale sale_of(const std::string& word) {
   const auto equals = word.rfind('=');
-  const auto stock =
-      equals == word.npos ? std::nullopt : parse_integer<std::int64_t>(word.substr(equals + 1));
-  if (!stock || equals == 0)
-    throw Error{
-        Errc::bad_argument,
-        fmt::format("--sale '{}': write NAME=UNITS, like maotai=100; --sales FILE says more",
-                    word)};
+  const auto figures = equals == word.npos ? std::string{} : word.substr(equals + 1);
+  const auto slash = figures.find('/');
+  const auto stock = parse_integer<std::int64_t>(figures.substr(0, slash));
+  const auto buckets = slash == figures.npos
+                           ? std::optional<std::int64_t>{1}
+                           : parse_integer<std::int64_t>(figures.substr(slash + 1));
+  if (!stock || !buckets || equals == 0)
+    throw Error{Errc::bad_argument,
+                fmt::format("--sale '{}': write NAME=UNITS, like maotai=100, or "
+                            "NAME=UNITS/BUCKETS, like maotai=100000/8; --sales FILE says more",
+                            word)};
+  if (*buckets < 1 || *buckets > sale::most_buckets)
+    throw Error{Errc::bad_argument, fmt::format("--sale '{}': {} buckets, it must be 1 to {}", word,
+                                                *buckets, sale::most_buckets)};
   SaleDefinition sale{.name = word.substr(0, equals), .stock = *stock};
   for (const char c : sale.name)
     if (sale.number_type.size() < 16 && std::isalnum(static_cast<unsigned char>(c)))
       sale.number_type += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   while (sale.digits < 12 && sale.stock >= std::int64_t(std::pow(10, sale.digits))) ++sale.digits;
-  return sale;
+  return {.definition = std::move(sale), .buckets = *buckets};
 }
 
-std::vector<SaleDefinition> sales_of(const ServeArgs& args, const Places& places) {
-  auto sales =
-      args.sales_file.empty() ? std::vector<SaleDefinition>{} : read_sales(args.sales_file);
+std::vector<PlannedSale> sales_of(const ServeArgs& args, const Places& places) {
+  auto sales = args.sales_file.empty() ? std::vector<PlannedSale>{} : read_sales(args.sales_file);
   for (const auto& word : args.sales) sales.push_back(sale_of(word));
   if (places.is_example) sales.push_back(sale_of("example=100"));
   return sales;
@@ -243,7 +251,10 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "sqlite:FILE, postgresql://..., mariadb://...; without it $SLUICE_ORDERS, else SQLite",
        into(args.orders)},
       {"--data", "FOLDER", "Where the embedded engine and SQLite lie", into(args.data)},
-      {"--sale", "NAME=UNITS", "Define this sale, or join it; may be repeated", into(args.sales)},
+      {"--sale", "NAME=UNITS[/BUCKETS]",
+       "Define this sale, or join it, with its stock in so many buckets: see buckets.md; may be "
+       "repeated",
+       into(args.sales)},
       {"--sales", "FILE", "The same of a JSON file, as 'sluice sale create --file' takes it",
        into(args.sales_file)},
       {"--room", "SALE=RATE/INSIDE",
@@ -289,9 +300,14 @@ namespace {
 
 /// Throws Error{in_use} where another process listens already.
 std::unique_ptr<server::Service> begin(Store& store, server::ServiceOptions options,
-                                       const std::vector<SaleDefinition>& sales) {
+                                       const std::vector<PlannedSale>& sales) {
+  std::vector<SaleDefinition> definitions;
+  for (const auto& sale : sales) {
+    definitions.push_back(sale.definition);
+    if (sale.buckets > 1) options.shop.buckets.emplace(sale.definition.name, sale.buckets);
+  }
   try {
-    return std::make_unique<server::Service>(store, std::move(options), sales);
+    return std::make_unique<server::Service>(store, std::move(options), definitions);
   } catch (const Error&) {
     throw;
   } catch (const std::system_error& failure) {
