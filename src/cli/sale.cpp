@@ -464,7 +464,7 @@ std::vector<Option> definition_options(SaleArgs& args) {
       {"--closes", "INSTANT", "Until when", into_instant(definition.closes_at)},
       {"--buckets", "N",
        "In so many parts, which servers share; numbers are counted in each: see buckets.md",
-       into(args.buckets, 1, 26)},
+       into(args.buckets, 1, most_buckets)},
       {"--limit", "N", "Orders a buyer may have; 0: no limit", into(definition.limit, 0, most)},
       {"--unit-limit", "N", "Units a buyer may have in all; 0: no limit",
        into(definition.unit_limit, 0, most)},

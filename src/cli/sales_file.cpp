@@ -17,7 +17,6 @@
 #include "base/instant.hpp"
 #include "base/integer.hpp"
 #include "base/text.hpp"
-#include "sale/definition.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -144,9 +143,8 @@ constexpr Key keys[] = {
     {"buckets",
      [](PlannedSale& sale, const Scalar& value) {
        sale.buckets = integer_of(value);
-       if (sale.buckets < 1 || sale.buckets > sale::most_buckets)
-         throw Wrong{
-             fmt::format("{} buckets, it must be 1 to {}", sale.buckets, sale::most_buckets)};
+       if (sale.buckets < 1 || sale.buckets > most_buckets)
+         throw Wrong{fmt::format("{} buckets, it must be 1 to {}", sale.buckets, most_buckets)};
      }},
     {"opens",
      [](PlannedSale& sale, const Scalar& value) { sale.definition.opens_at = instant_of(value); }},

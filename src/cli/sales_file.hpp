@@ -12,6 +12,9 @@
 
 namespace sluice::cli {
 
+/// As BucketOptions has it.
+constexpr std::int64_t most_buckets = 26;
+
 struct PlannedSale {
   SaleDefinition definition;
   std::int64_t buckets = 1;  ///< 1: one stock in one place; see sluice/bucketed_sale.hpp

@@ -16,7 +16,6 @@
 #include "cli/sales_file.hpp"
 #include "cli/serve/commands.hpp"
 #include "net/tls_file_watch.hpp"
-#include "sale/definition.hpp"
 #include "server/service.hpp"
 #include "sluice/log.hpp"
 #include "sluice/open.hpp"
@@ -65,9 +64,9 @@ PlannedSale sale_of(const std::string& word) {
                 fmt::format("--sale '{}': write NAME=UNITS, like maotai=100, or "
                             "NAME=UNITS/BUCKETS, like maotai=100000/8; --sales FILE says more",
                             word)};
-  if (*buckets < 1 || *buckets > sale::most_buckets)
+  if (*buckets < 1 || *buckets > most_buckets)
     throw Error{Errc::bad_argument, fmt::format("--sale '{}': {} buckets, it must be 1 to {}", word,
-                                                *buckets, sale::most_buckets)};
+                                                *buckets, most_buckets)};
   SaleDefinition sale{.name = word.substr(0, equals), .stock = *stock};
   for (const char c : sale.name)
     if (sale.number_type.size() < 16 && std::isalnum(static_cast<unsigned char>(c)))
