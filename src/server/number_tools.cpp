@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t longest_prefix = 32;
 constexpr std::size_t longest_zone = 64;
 constexpr IntegerMember count_member{"count", 1, Series::most_of_wish, 1};
-constexpr IntegerMember digits_member{"digits", 1, 15, SeriesOptions{}.digits};
+const IntegerMember digits_member{"digits", 1, 15, SeriesOptions{}.digits};
 
 const std::string numbers_wish_schema =
     fmt::format(R"({{"type":"object","additionalProperties":false,"properties":{{

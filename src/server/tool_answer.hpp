@@ -6,6 +6,7 @@
 
 #include "http/responder.hpp"
 #include "server/tools_door.hpp"
+#include "sluice/error.hpp"
 #include "sluice/task.hpp"
 
 namespace sluice::server {
