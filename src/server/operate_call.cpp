@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "server/operate_text.hpp"
 #include "server/problems.hpp"
@@ -68,8 +69,8 @@ http::Response page_over_parts(Asked& asked, const char* name, const ReadPart& r
   if (!place) return http::problem(problems::bad_parameter, "'after' is `next` of the page before");
   auto all = Json::array();
   std::size_t count = 0;
-  Json next;
-  while (next.text() == Json{}.text()) {
+  std::optional<std::string> next;
+  while (!next) {
     const auto listed = read(*parts[place->part], place->within, asked.most - count);
     if (!listed) return listed.error();
     for (const auto& item : listed->items) all.add(item);
@@ -79,7 +80,7 @@ http::Response page_over_parts(Asked& asked, const char* name, const ReadPart& r
     place = OfferedSale::Place{.part = place->part + (is_done ? 1 : 0), .within = listed->next};
     if (!is_done || count >= asked.most) next = sale.text_of(*place);
   }
-  return http::json(200, Json::object({{name, all}, {"next", next}}));
+  return http::json(200, Json::object({{name, all}, {"next", next ? Json{*next} : Json{}}}));
 }
 
 std::string schema_of(const OperateCall& call) {
