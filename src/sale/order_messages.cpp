@@ -8,6 +8,7 @@
 #include "base/instant.hpp"
 #include "base/json.hpp"
 #include "base/random.hpp"
+#include "base/sha1.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice {
@@ -35,10 +36,11 @@ OrderMessages::OrderMessages(OrderStore& orders, std::string sale, std::string s
       keys_(std::move(keys)),
       send_(std::move(send)) {}
 
-/// The time of the signature is that of the sending, the time of the event that of the change.
+/// The time of the signature is that of the sending, the time of the event that of the change. Who
+/// is told removes repeats by the id: it is of one sale alone, and a name may have any bytes.
 SignedMessage OrderMessages::sign(const OrderMessage& message) const {
   const bool is_of_sale = message.order_id == 0;
-  auto id = is_of_sale ? fmt::format("sale-{}", message.seq)
+  auto id = is_of_sale ? fmt::format("sale-{}-{}", sha1_hex(sale_).substr(0, 16), message.seq)
                        : fmt::format("{}-{}", message.order_id, message.seq);
   SignedMessage made;
   made.body = Json::object({{"specversion", "1.0"},
