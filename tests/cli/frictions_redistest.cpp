@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/program.hpp"
+#include "server/served.hpp"
 #include "support/free_port.hpp"
 #include "support/paths.hpp"
 #include "support/silent_port.hpp"
@@ -496,6 +497,8 @@ std::set<std::string> commands_in(const std::string& markdown) {
 }
 
 TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
+  test::Served service{folder_, 0, {"--data", (folder_ / "data").string(), "--sale", "tea=100"}};
+  ASSERT_TRUE(service.begins()) << service.output();
   // In this order; each is run with a full disk and with a closed stdout.
   const std::vector<std::pair<std::string, std::string>> lines{
       {"lock", "--json lock L -- true"},
@@ -510,12 +513,15 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
       {"id", "id"},
       {"sale create", "sale create \"sale $0\" --stock 2 --type \"T$0\""},
       {"sale buy", "sale buy \"sale $0\" --buyer Ann"},
+      {"sale buy", "sale buy \"sale $0\" --buyer Bob"},
       {"sale work", "sale work \"sale $0\" --until-empty"},
       {"sale audit", "sale audit \"sale $0\""},
       {"sale status", "sale status \"sale $0\""},
       {"sale list", "sale list"},
       {"sale cancel",
        "sale cancel \"sale $0\" --number \"T$0$(date -u +%Y%m%d)0001\" --reason none"},
+      {"sale refund", "sale refund \"sale $0\" --number \"T$0$(date -u +%Y%m%d)0002\" --key once"},
+      {"sale replay", "sale replay \"sale $0\""},
       {"sale stock", "sale stock \"sale $0\" --to 3"},
       {"sale close", "sale close \"sale $0\""},
       {"sale dead", "--json sale dead \"sale $0\""},
@@ -537,6 +543,8 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
       {"room close", "room close R$0"},
       {"room verify", "room verify R$0"},
       {"room remove", "room remove R$0"},
+      {"loadtest",
+       fmt::format("loadtest http://127.0.0.1:{} --sale tea --buyers 3", service.port())},
       {"demo", "demo --buyers 5 --stock 2"},
       {"bench", "bench --each 1ms --threads 2"},
       {"doctor", "doctor"},
