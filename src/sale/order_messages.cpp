@@ -79,8 +79,8 @@ OrderMessages::Sent OrderMessages::send_due(std::size_t most) {
         sent.done += outbox.message_sent(sale_, message);
         break;
       case Delivery::gone:
+        outbox.stop_messages(sale_);  // first: else another sender takes it meanwhile
         outbox.message_failed(sale_, message, 0s);
-        outbox.stop_messages(sale_);
         sent.gone = true;
         return sent;
       case Delivery::failed:

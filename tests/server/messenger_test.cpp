@@ -125,7 +125,10 @@ TEST_F(Messages, V48_WhileTheTargetIsDownAllWaitInOrder) {
 
 TEST_F(Messages, V48_After410NothingIsSentUntilReplay) {
   Receiver shop{[](const auto&) { return 410; }};
-  begin_sending_to(shop.url());
+  auto how = sending();
+  how.messenger.messages = MessageTarget{shop.url(), message_secrets};
+  how.messenger.senders = 1;  // another could be on its way with bob's message when the 410 comes
+  begin({paid_tea(100)}, std::move(how));
   const auto before = paid("ann");
   const auto orders = open_order_store(options().shop.orders);
   ASSERT_TRUE(test::comes_true([&] { return shop.count() == 1; }));
