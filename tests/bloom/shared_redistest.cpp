@@ -9,6 +9,7 @@
 #include "sluice/open.hpp"
 #include "sluice/shared_bloom_filter.hpp"
 #include "support/comes_true.hpp"
+#include "support/fault_proxy.hpp"
 #include "support/java_peer.hpp"
 #include "support/redis_server.hpp"
 
@@ -242,10 +243,14 @@ TEST_F(SharedBloom, ANextThatWasEvictedNeverTakesThePlace) {
 }
 
 TEST_F(SharedBloom, ALocalCopySurvivesAnOutageAndKnowsAfterItWhatItMissed) {
-  SharedBloomFilter filter{*store_, "users"};
+  using Door = test::FaultProxy::Door;
+  test::FaultProxy way{server_.port()};
+  const auto store = open(way.url() + "?timeout=30s&connect_timeout=30s");
+  SharedBloomFilter filter{*store, "users"};
   ASSERT_TRUE(filter.try_create(small).get());
   (void)filter.add("before").get();
   const auto copy = filter.local_copy({.refresh = 24h}).get();
+  way.set_door(Door::closed);  // the copy is back after the peer has written, not before
   server_.restart();
   test::PlainClient side{server_.port()};
   JavaPeer java{server_.port()};
@@ -253,6 +258,7 @@ TEST_F(SharedBloom, ALocalCopySurvivesAnOutageAndKnowsAfterItWhatItMissed) {
   theirs.read_config();
   EXPECT_EQ(theirs.add({334, 496, 156, 318, 652}).as_integer(), 1);  // tells nobody
   EXPECT_TRUE(copy.contains("before"));
+  way.set_door(Door::open);
   EXPECT_TRUE(comes_true([&] { return copy.contains("123"); })) << "a gap is made good";
 }
 
