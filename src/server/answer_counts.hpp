@@ -12,9 +12,9 @@ namespace sluice::server {
 
 /// The names of SaleOutcome, as figures and metrics show them.
 inline constexpr std::array<std::string_view, 14> outcome_names{
-    "admitted",       "repeated",   "other_units", "cancelled", "already_bought",
-    "too_many_units", "sold_out",   "not_enough",  "full",      "not_started",
-    "closed",         "moving",     "recovering",  "not_loaded"};
+    "admitted",       "repeated", "other_units", "cancelled", "already_bought",
+    "too_many_units", "sold_out", "not_enough",  "full",      "not_started",
+    "closed",         "moving",   "recovering",  "not_loaded"};
 static_assert(static_cast<std::size_t>(SaleOutcome::not_loaded) + 1 == outcome_names.size());
 
 /// Threads: any; wait-free.

@@ -9,10 +9,10 @@
 #include "server/blocking_threads.hpp"
 #include "server/buyers.hpp"
 #include "server/messenger.hpp"
-#include "server/orders_api.hpp"
-#include "server/pages/buyers_pages.hpp"
 #include "server/operate_api.hpp"
 #include "server/operators.hpp"
+#include "server/orders_api.hpp"
+#include "server/pages/buyers_pages.hpp"
 #include "server/payments_api.hpp"
 #include "server/proxies.hpp"
 #include "server/queue_api.hpp"
@@ -21,8 +21,8 @@
 #include "server/sales_api.hpp"
 #include "server/shop.hpp"
 #include "server/shop_keys.hpp"
-#include "server/tools_api.hpp"
 #include "server/snapshot.hpp"
+#include "server/tools_api.hpp"
 
 namespace sluice::server {
 
