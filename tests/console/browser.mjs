@@ -58,6 +58,9 @@ export async function visit(page, hash, heading) {
     {timeout: 15_000, polling: 50}, heading);
 }
 
+/** Clicks what is there now: with new figures each second it may be drawn anew, and what offers to connect again goes by itself. */
+export const press = (page, selector) => page.evaluate(wanted => document.querySelector(wanted)?.click(), selector);
+
 /** What axe-core has against the page as it stands, in words. */
 export async function complaints(page) {
   if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axe);

@@ -2,7 +2,7 @@
 //   node tests/console/console_test.mjs [--test-name-pattern=V50]
 import assert from 'node:assert/strict';
 import {after, before, test as register} from 'node:test';
-import {complaints, dress, hasFocus, launch, openPage, shows, tabTo, visit} from './browser.mjs';
+import {complaints, dress, hasFocus, launch, openPage, press, shows, tabTo, visit} from './browser.mjs';
 import {FakeApi, full, sale} from './fake_api.mjs';
 import {difference} from './pictures.mjs';
 import {Service} from './service.mjs';
@@ -67,7 +67,7 @@ test('Console.V50_AxeFindsNothingInRareStates', async t => {
   api.sales = [copy(full)];
   await shows(page, 'left of');
   await visit(page, '#/sales/tea', 'tea');
-  await page.click('button[aria-haspopup=dialog].danger');
+  await press(page, 'button[aria-haspopup=dialog].danger');
   await page.waitForSelector('dialog[open]');
   assert.deepEqual(await complaints(page), [], 'the dialog');
   await page.keyboard.press('Escape');
@@ -76,7 +76,7 @@ test('Console.V50_AxeFindsNothingInRareStates', async t => {
   assert.deepEqual(await complaints(page), [], 'the banner');
   api.cut(false);
   api.isOpen = false;
-  await page.click('.banner button');
+  await press(page, '.banner button');
   await shows(page, 'Key of the shop');
   assert.deepEqual(await complaints(page), [], 'the login');
 });
@@ -256,6 +256,6 @@ test('Console.AWrongKeyIsRefusedAtTheField', async t => {
   await page.keyboard.press('Enter');
   await shows(page, 'admitted a second');
   await shows(page, 'Logged in');
-  await page.click('.connection button');
+  await press(page, '.connection button');
   await shows(page, 'Key of the shop');
 });
