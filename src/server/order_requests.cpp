@@ -7,6 +7,7 @@
 #include "base/integer.hpp"
 #include "server/bearer.hpp"
 #include "server/problems.hpp"
+#include "server/request_parts.hpp"
 
 namespace sluice::server {
 namespace {
@@ -66,12 +67,7 @@ Expected<std::optional<std::int64_t>, http::Response> units_of(const JsonValue& 
 }
 
 Expected<std::string, http::Response> reason_of(const JsonValue& body) {
-  const auto* const value = body.find("reason");
-  if (!value) return std::string{};
-  const auto* const reason = value->as_text();
-  if (!reason || reason->size() > longest_reason)
-    return refuse_request(problems::bad_body, "'reason' is a text of up to 1000 bytes");
-  return *reason;
+  return text_of(body, "reason", longest_reason);
 }
 
 Expected<std::shared_ptr<Offer>, http::Response> offer_of(const Shop& shop,
