@@ -72,7 +72,7 @@ class Completion {
   static constexpr unsigned awaited = 2;
 
   std::atomic<unsigned> state_{0};
-  Driver* driver_;
+  Driver* driver_;  // once awaited: null where the waiter does not drive for this completion
   Waiter* waiter_ = nullptr;
   std::coroutine_handle<> coroutine_;
   Completion* next_ = nullptr;

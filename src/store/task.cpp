@@ -96,13 +96,15 @@ int Waiter::wake_descriptor() noexcept {
   return wake_descriptor_;
 }
 
-void Waiter::start_driving(Driver& driver) noexcept {
-  if (driven_ == 0) driver_ = &driver;
-  if (driver_ == &driver) ++driven_;
+bool Waiter::start_driving(Driver& driver) noexcept {
+  if (!would_drive(driver)) return false;
+  driver_ = &driver;
+  ++driven_;
+  return true;
 }
 
-void Waiter::stop_driving(const Driver& driver) noexcept {
-  if (driver_ == &driver && driven_ > 0 && --driven_ == 0) driver_ = nullptr;
+void Waiter::stop_driving() noexcept {
+  if (--driven_ == 0) driver_ = nullptr;
 }
 
 void Waiter::run_once() {
@@ -121,7 +123,7 @@ void Waiter::run_once() {
   if (ready_) {
     Completion& completion = *ready_;
     ready_ = completion.next_;
-    if (completion.driver_) stop_driving(*completion.driver_);
+    if (completion.driver_) stop_driving();
     completion.coroutine_.resume();  // `completion` may be gone after this
   } else if (driver_) {
     driver_->drive(*this);
@@ -134,10 +136,11 @@ bool Completion::await_suspend(std::coroutine_handle<> coroutine) noexcept {
   coroutine_ = coroutine;
   waiter_ = Waiter::current();
   Waiter* const waiter = waiter_;
-  Driver* const driver = driver_;
-  if (waiter && driver) waiter->start_driving(*driver);
+  const bool is_driven = waiter && driver_ && waiter->start_driving(*driver_);
+  // Whoever drives another one does not begin with this one's when that is done.
+  if (!is_driven) driver_ = nullptr;
   if (state_.fetch_or(awaited, std::memory_order_acq_rel) & completed) {
-    if (waiter && driver) waiter->stop_driving(*driver);
+    if (is_driven) waiter->stop_driving();
     return false;
   }
   return true;

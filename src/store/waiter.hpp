@@ -41,8 +41,10 @@ class Waiter {
   /// Whether this thread would drive `driver` for a completion that it awaits now. REQUIRES: on its
   /// own thread.
   bool would_drive(const Driver& driver) const noexcept { return !driver_ || driver_ == &driver; }
-  void start_driving(Driver& driver) noexcept;
-  void stop_driving(const Driver& driver) noexcept;
+  /// A completion of `driver` is awaited. True: this thread drives for it, until stop_driving().
+  bool start_driving(Driver& driver) noexcept;
+  /// REQUIRES: start_driving() was true for one more completion than this was called for.
+  void stop_driving() noexcept;
 
   /// The locks that this thread is inside by lock(). A coroutine that no thread waits for must not
   /// suspend inside of one: it may go on in another thread.

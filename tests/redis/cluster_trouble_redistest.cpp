@@ -10,6 +10,7 @@
 #include "base/sha1.hpp"
 #include "redis/at_cluster.hpp"
 #include "redis/fake_node.hpp"
+#include "sluice/when_all.hpp"
 #include "store/reply_error.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/free_port.hpp"
@@ -467,6 +468,23 @@ TEST_F(ClusterTrouble, CommandsToAllMastersGoOnWhereOneWasReplaced) {
             Value::simple_string("OK"));
   EXPECT_EQ(store->run({"DBSIZE"}, {.timeout = 60s}).get(), Value::integer(0));
   EXPECT_NE(master_of("1"), silent) << "which goes on only when the test is over";
+}
+
+TEST_F(ClusterTrouble, AThreadsManyScriptsGoOnAtMastersThatHaveForgottenThem) {
+  const std::string text = "return redis.call('INCR', KEYS[1])";
+  const auto sha1 = sha1_hex(text);
+  const Script script{"test", text, sha1};
+  const auto ask = [&](int key) -> Task<Value> {
+    auto asked = store->run(script, {std::to_string(key)}, {}, {.timeout = 20s});
+    co_return co_await asked;
+  };
+  for (int round = 1; round <= 400; ++round) {
+    std::vector<Task<Value>> asked;
+    for (int key = 0; key < 12; ++key) asked.push_back(ask(key));
+    for (const auto& counted : when_all(std::move(asked)).get())
+      ASSERT_EQ(counted, Value::integer(round));
+    store->run({"SCRIPT", "FLUSH"}).get();
+  }
 }
 
 TEST(ClusterBlocking, WhatIsRedirectedWaitsForTheRestOfItsTime) {

@@ -2,9 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <deque>
 #include <memory>
+#include <mutex>
+#include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "base/event.hpp"
 #include "sluice/error.hpp"
@@ -16,6 +21,7 @@
 namespace sluice {
 namespace {
 
+using namespace std::chrono_literals;
 using test::Foreign;
 
 Task<int> number(int value) { co_return value; }
@@ -261,6 +267,87 @@ TEST(Driver, IsCalledForTheAwaitsOfNestedTasksAndOfWhenAll) {
   tasks.push_back(Task<void>::ready());
   when_all(std::move(tasks)).get();
   EXPECT_EQ(driver.calls, 3);
+}
+
+/// As a connection: who submits a call and would drive the connection brings it about himself, all
+/// others leave it to a thread of the connection.
+class Line final : public Driver {
+ public:
+  explicit Line(std::mt19937_64& random) : random_(random) {
+    thread_ = std::jthread{[this](const std::stop_token& stop) { serve(stop); }};
+  }
+
+  Task<void> call() {
+    Completion completion{this};
+    {
+      const std::lock_guard lock{mutex_};
+      (Waiter::current()->would_drive(*this) ? driven_ : left_).push_back(&completion);
+    }
+    changed_.notify_all();
+    co_await completion;
+  }
+
+  void drive(Waiter&) override {
+    Completion* completion = nullptr;
+    {
+      const std::lock_guard lock{mutex_};
+      ASSERT_FALSE(driven_.empty());
+      const auto place = driven_.begin() + static_cast<std::ptrdiff_t>(random_() % driven_.size());
+      completion = *place;
+      driven_.erase(place);
+    }
+    completion->complete();
+  }
+
+  int forgotten = 0;  ///< calls that the waiting thread ought to have brought about
+
+ private:
+  void serve(const std::stop_token& stop) {
+    std::unique_lock lock{mutex_};
+    while (!stop.stop_requested()) {
+      const bool has_work = changed_.wait_for(lock, stop, 5s, [&] { return !left_.empty(); });
+      auto& calls = has_work ? left_ : driven_;
+      if (stop.stop_requested() || calls.empty()) continue;
+      if (!has_work) ++forgotten;
+      Completion* const completion = calls.front();
+      calls.pop_front();
+      lock.unlock();
+      completion->complete();
+      lock.lock();
+    }
+  }
+
+  std::mt19937_64& random_;  // of the thread that waits
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Completion*> driven_;
+  std::deque<Completion*> left_;
+  std::jthread thread_;
+};
+
+Task<void> call_in_turn(std::vector<Line*> lines) {
+  for (Line* const line : lines) {
+    auto calling = line->call();
+    co_await calling;
+  }
+}
+
+TEST(Driver, IsNotForgottenWhereManyCallsTakeTurnsAtSeveral) {
+  std::mt19937_64 random{1};
+  for (int round = 0; round < 300; ++round) {
+    Line a{random};
+    Line b{random};
+    Line c{random};
+    Line* const all[] = {&a, &b, &c};
+    std::vector<Task<void>> tasks;
+    for (int i = 0; i < 4; ++i) {
+      std::vector<Line*> turns;
+      for (int turn = 0; turn < 4; ++turn) turns.push_back(all[random() % std::size(all)]);
+      tasks.push_back(call_in_turn(std::move(turns)));
+    }
+    when_all(std::move(tasks)).get();
+    ASSERT_EQ(a.forgotten + b.forgotten + c.forgotten, 0) << "in round " << round;
+  }
 }
 
 TEST(Waiter, IsNobodysOutsideOfGet) {
