@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -19,6 +17,7 @@
 #include "http/server.hpp"
 #include "support/free_port.hpp"
 #include "support/process.hpp"
+#include "support/process_cost.hpp"
 #include "support/report.hpp"
 #include "support/temp_dir.hpp"
 
@@ -41,21 +40,8 @@ struct Subject {
   std::uint16_t port = 0;
   test::Process process;
 
-  double cpu_us() const {
-    double ns = 0;
-    for (const auto& task :
-         std::filesystem::directory_iterator{fmt::format("/proc/{}/task", process.pid())}) {
-      double of_task = 0;
-      std::ifstream{task.path() / "schedstat"} >> of_task;
-      ns += of_task;
-    }
-    return ns / 1000;
-  }
-  double memory() const {
-    std::size_t whole = 0, resident = 0, of_files = 0;
-    std::ifstream{fmt::format("/proc/{}/statm", process.pid())} >> whole >> resident >> of_files;
-    return static_cast<double>(resident - of_files) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  }
+  double cpu_us() const { return cpu_us_of(process.pid()); }
+  double memory() const { return memory_of(process.pid()); }
 };
 
 int serve(std::uint16_t port) {

@@ -10,6 +10,7 @@
 
 #include "support/free_port.hpp"
 #include "support/plain_client.hpp"
+#include "support/process_cost.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -27,24 +28,9 @@ bool answers(std::uint16_t port) {
 
 }  // namespace
 
-double Subject::cpu_us() const {
-  double ns = 0;
-  for (const auto& task :
-       std::filesystem::directory_iterator{fmt::format("/proc/{}/task", process.pid())}) {
-    double of_task = 0;
-    std::ifstream{task.path() / "schedstat"} >> of_task;
-    ns += of_task;
-  }
-  return ns / 1000;
-}
+double Subject::cpu_us() const { return cpu_us_of(process.pid()); }
 
-/// Of its own: not what it has mapped of files, such as a page of its code that it runs for the
-/// first time.
-double Subject::memory() const {
-  std::size_t whole = 0, resident = 0, of_files = 0;
-  std::ifstream{fmt::format("/proc/{}/statm", process.pid())} >> whole >> resident >> of_files;
-  return static_cast<double>(resident - of_files) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
+double Subject::memory() const { return memory_of(process.pid()); }
 
 Subjects::Subjects(std::filesystem::path build_tree) : build_tree_(std::move(build_tree)) {}
 

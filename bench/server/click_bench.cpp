@@ -20,6 +20,7 @@
 #include "support/free_port.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
+#include "support/process_cost.hpp"
 #include "support/redis_server.hpp"
 #include "support/report.hpp"
 #include "support/temp_dir.hpp"
@@ -43,23 +44,6 @@ struct Places {
   std::string store;
   std::string orders;
 };
-
-double cpu_us_of(const test::Process& process) {
-  double ns = 0;
-  for (const auto& task :
-       std::filesystem::directory_iterator{fmt::format("/proc/{}/task", process.pid())}) {
-    double of_task = 0;
-    std::ifstream{task.path() / "schedstat"} >> of_task;
-    ns += of_task;
-  }
-  return ns / 1000;
-}
-
-double memory_of(const test::Process& process) {
-  std::size_t whole = 0, resident = 0, of_files = 0;
-  std::ifstream{fmt::format("/proc/{}/statm", process.pid())} >> whole >> resident >> of_files;
-  return static_cast<double>(resident - of_files) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
 
 /// The program, with a sale "tea" of so many units.
 class Served {
@@ -159,9 +143,9 @@ std::string click() {
 
 double cpu_of_an_answer(const test::Process& process, Crowd& clients,
                         std::chrono::milliseconds each) {
-  const auto before = cpu_us_of(process);
+  const auto before = cpu_us_of(process.pid());
   const auto figures = clients.as_fast_as_answered(each);
-  return (cpu_us_of(process) - before) / static_cast<double>(figures.answers);
+  return (cpu_us_of(process.pid()) - before) / static_cast<double>(figures.answers);
 }
 
 /// A sale that is sold out: its POST, and nginx's `return 200` of the same bytes to the same
@@ -272,9 +256,9 @@ Admissions admissions(const Options& options, const std::string& what, MakePlace
     const Served served{folder, places_of(folder, fmt::format("http{}", round)), plenty, 2};
     Crowd buyers{served.port(), crowd, click, "201"};
     buyers.as_fast_as_answered(options.each / 4);
-    const auto before = cpu_us_of(served.process());
+    const auto before = cpu_us_of(served.process().pid());
     const auto fast = buyers.as_fast_as_answered(options.each);
-    rows.cpu.values.push_back((cpu_us_of(served.process()) - before) /
+    rows.cpu.values.push_back((cpu_us_of(served.process().pid()) - before) /
                               static_cast<double>(fast.answers));
     rows.rate.values.push_back(fast.rate());
     const auto steady = buyers.at_rate(0.7 * fast.rate(), options.each);
@@ -302,15 +286,16 @@ Row idle_memory() {
   const Served served{folder, on_disk(folder, "idle", "always"), "1", 1};
   std::vector<Descriptor> sockets;
   connect_idle(served, sockets, first);
-  const auto before = memory_of(served.process());
+  const auto before = memory_of(served.process().pid());
   connect_idle(served, sockets, idle);
-  return {.figure = "memory of an idle connection",
-          .unit = "bytes",
-          .values = {(memory_of(served.process()) - before) / static_cast<double>(idle - first)},
-          .peer = {},
-          .peer_values = {},
-          .goal = 1024,
-          .at_most = true};
+  return {
+      .figure = "memory of an idle connection",
+      .unit = "bytes",
+      .values = {(memory_of(served.process().pid()) - before) / static_cast<double>(idle - first)},
+      .peer = {},
+      .peer_values = {},
+      .goal = 1024,
+      .at_most = true};
 }
 
 void raise_descriptors() {

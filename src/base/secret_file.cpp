@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/descriptor.hpp"
+#include "base/text.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
@@ -39,13 +40,6 @@ std::string read(std::string_view what, const std::string& path) {
   if (size > largest_file) refuse(fmt::format("it has more than {} bytes", largest_file));
   text.resize(size);
   return text;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r";
-  const auto first = text.find_first_not_of(blanks);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
 }  // namespace

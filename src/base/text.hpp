@@ -11,6 +11,9 @@ std::size_t utf8_length(std::string_view text) noexcept;
 /// Whether all of it is UTF-8.
 bool is_utf8(std::string_view text) noexcept;
 
+/// Without the blanks at both ends: spaces, tabs, and what ends lines.
+std::string_view trimmed(std::string_view text) noexcept;
+
 /// How many letters must be changed, added or removed to make one word of the other (Levenshtein).
 std::size_t edit_distance(std::string_view one, std::string_view other);
 

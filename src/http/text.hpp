@@ -18,6 +18,7 @@ inline bool same_word(std::string_view a, std::string_view b) noexcept {
          std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
+/// Without the blanks around it that HTTP allows: they end no line (RFC 9110, 5.6.3).
 inline std::string_view trimmed(std::string_view text) noexcept {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);

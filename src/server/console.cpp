@@ -51,11 +51,6 @@ bool takes_gzip(const http::Request& request) {
   return takes;
 }
 
-const Asset* find_asset(std::string_view path) {
-  const auto found = std::ranges::lower_bound(assets, path, {}, &Asset::path);
-  return found != std::ranges::end(assets) && found->path == path ? &*found : nullptr;
-}
-
 /// A browser asks each time, and mostly hears 304: a program that was brought up to date never
 /// meets the page of the one before.
 http::Response answer_of(const http::Request& request, const Asset& asset) {
@@ -75,7 +70,7 @@ http::Response answer_of(const http::Request& request, const Asset& asset) {
 }
 
 void answer(const http::Request& request, http::Responder& respond, std::string_view path) {
-  const auto* const asset = find_asset(path);
+  const auto* const asset = find_asset(assets, path);
   respond.send(asset ? answer_of(request, *asset)
                      : http::problem(http::problems::not_found,
                                      fmt::format("the console has no file '{}'", path)));

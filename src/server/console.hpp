@@ -3,22 +3,13 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "http/routes.hpp"
+#include "server/asset.hpp"
 
 namespace sluice::server {
 
-/// A file of the page.
-struct Asset {
-  std::string_view path;  ///< "views/sale.js"
-  std::string_view media;
-  std::string_view sha256;  ///< of `plain`, in hex
-  std::string_view plain;
-  std::string_view gzip;  ///< the same, as it goes to a browser
-};
-
-/// All of them, by their paths.
+/// The files of the page, in the order of their paths.
 std::span<const Asset> console_assets() noexcept;
 
 /// GET /console, and the files of the page below it. They have no secret, so anybody may get them:

@@ -26,13 +26,6 @@ void check_identifier(std::string_view name) {
                 lock::quoted(std::string{name}) + " is no name of a table or column in SQL"};
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto begin = text.find_first_not_of(blanks);
-  return begin == text.npos ? std::string_view{}
-                            : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
 /// SQL of a caller, read as far as SQLite, PostgreSQL and MariaDB agree on where a text, a comment
 /// or a parenthesis ends. What one of them could read otherwise is refused: it could end the
 /// statement, or take the token out of it.

@@ -6,27 +6,34 @@
 #include <algorithm>
 #include <array>
 
-#include "base/base64.hpp"
 #include "base/instant.hpp"
 #include "base/random.hpp"
-#include "base/sha256.hpp"
-#include "server/pages/buyers.css.hpp"
-#include "server/pages/buyers.js.hpp"
+#include "server/asset.hpp"
 
 namespace sluice::server {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace std::string_view_literals;
 
 constexpr std::string_view policy =
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action "
     "'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Browsers keep a file for a year: a new one has another name.
-std::string version_of(std::string_view file) { return base64url(sha256(file)).substr(0, 8); }
+constexpr Asset assets_of_pages[] = {
+#define ASSET(path, media, sha256, plain, gzip) {path, media, sha256, plain, gzip},
+#include "server/pages_assets.def"
+#undef ASSET
+};
+constexpr const Asset& sheet = *find_asset(assets_of_pages, "buyers.css");
+constexpr const Asset& script = *find_asset(assets_of_pages, "buyers.js");
 
-http::Response file_of(std::string_view media, std::string_view text) {
-  http::Response response{.status = 200, .media = media, .body = std::string{text}, .fields = {}};
+/// Browsers keep a file for a year: a new one has another name.
+std::string_view version_of(const Asset& file) { return file.sha256.substr(0, 12); }
+
+http::Response file_of(const Asset& file) {
+  http::Response response{
+      .status = 200, .media = file.media, .body = std::string{file.plain}, .fields = {}};
   response.add("Cache-Control", "public, max-age=31536000, immutable");
   response.add("X-Content-Type-Options", "nosniff");
   return response;
@@ -59,9 +66,8 @@ http::Response page(int status, const PageText& text) {
            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>"_html
         << text.title
         << "</title>\n<link rel=\"stylesheet\" href=\"/sales/assets/buyers.css?v="_html
-        << version_of(files::buyers_css)
-        << "\">\n<script defer src=\"/sales/assets/buyers.js?v="_html
-        << version_of(files::buyers_js) << "\"></script>\n"_html;
+        << version_of(sheet) << "\">\n<script defer src=\"/sales/assets/buyers.js?v="_html
+        << version_of(script) << "\"></script>\n"_html;
   if (text.again)
     whole << "<noscript><meta http-equiv=\"refresh\" content=\""_html
           << refresh_time(*text.again).count() << "\"></noscript>\n"_html;
@@ -79,8 +85,8 @@ http::Response page(int status, const PageText& text) {
   return response;
 }
 
-http::Response style_sheet() { return file_of("text/css; charset=utf-8", files::buyers_css); }
-http::Response script_file() { return file_of("text/javascript; charset=utf-8", files::buyers_js); }
+http::Response style_sheet() { return file_of(sheet); }
+http::Response script_file() { return file_of(script); }
 
 Html time_html(WallTime instant) {
   const auto second = std::chrono::floor<std::chrono::seconds>(instant);
