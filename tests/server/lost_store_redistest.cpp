@@ -1,5 +1,10 @@
 // The store goes away, comes back empty, or takes no writes, while buyers ask.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
 
 #include "server/curl.hpp"
 #include "server/service.hpp"
@@ -7,6 +12,7 @@
 #include "sluice/sale_audit.hpp"
 #include "support/comes_true.hpp"
 #include "support/redis_server.hpp"
+#include "support/server_pair.hpp"
 
 namespace sluice::server {
 namespace {
@@ -91,6 +97,56 @@ TEST_F(LostStore, AStoreThatTakesNoWritesIsNotReady) {
   store_->run({"REPLICAOF", "NO", "ONE"}).get();
   EXPECT_TRUE(test::comes_true([&] { return ready() == 200; }));
   EXPECT_TRUE(test::comes_true([&] { return buy("ann").status == 201; }));
+}
+
+/// The server of the sale is lost, and a replica that has not heard of its latest second answers
+/// in its place.
+class FailedOver : public LostStore {
+ protected:
+  FailedOver() { store_ = open(servers_.url()); }
+
+  test::ServerPair servers_;
+};
+
+TEST_F(FailedOver, V29_AFailoverThatLosesASecondShutsTheSaleAndSellsNothingTwice) {
+  SaleDefinition sale = tea;
+  sale.stock = 20;
+  begin({sale});
+  std::map<std::string, std::string> told;  // buyers and their orders
+  const auto buy_as = [&](const std::string& buyer) {
+    const auto answer = buy(buyer);
+    EXPECT_EQ(answer.status, 201) << answer.body;
+    told[buyer] = answer.text("id");
+  };
+  for (int i = 0; i < 5; ++i) buy_as(fmt::format("known to the replica {}", i));
+  servers_.wait_for_copy_of("{tea}:buyers");
+  servers_.cut_off();
+  for (int i = 0; i < 5; ++i) buy_as(fmt::format("known to the primary {}", i));
+  ASSERT_TRUE(test::comes_true([&] {
+    return std::ranges::all_of(told,
+                               [&](const auto& one) { return is_recorded(one.first, one.second); });
+  }));
+  servers_.replace_primary();
+
+  // Nobody is admitted by the replica before it has heard from the database what it lacks.
+  std::set<std::string> seen;
+  ASSERT_TRUE(test::comes_true([&] {
+    const auto answer = buy("after the failover");
+    if (answer.status == 503) seen.insert(answer.problem());
+    if (answer.status == 201) told["after the failover"] = answer.text("id");
+    return answer.status == 201;
+  }));
+  for (const auto& problem : seen)
+    EXPECT_TRUE(problem == "recovering" || problem == "store-failed") << problem;
+  for (const auto& [buyer, order] : told) {
+    const auto again = buy(buyer);
+    EXPECT_EQ(again.status, 200) << buyer << ": " << again.body;
+    EXPECT_EQ(again.text("id"), order) << buyer;
+  }
+  for (int i = 0; i < 9; ++i) buy_as(fmt::format("late {}", i));
+  EXPECT_EQ(buy("too late").problem(), "sold-out");
+  service_.reset();
+  expect_clean_audit();
 }
 
 }  // namespace
