@@ -22,6 +22,8 @@
 
 namespace sluice::bench {
 
+using namespace std::chrono_literals;
+
 struct ClickFigures {
   std::size_t answers = 0;
   double seconds = 0;
@@ -58,7 +60,7 @@ class Crowd {
     const auto start = Time::now();
     const auto end = start + duration;
     for (std::size_t i = 0; i < clients_.size(); ++i) ask(i, Time::now());
-    while (Time::now() < end) hear(1, [&](std::size_t client) { ask(client, Time::now()); });
+    while (Time::now() < end) hear(1ms, [&](std::size_t client) { ask(client, Time::now()); });
     auto figures = figures_since(start);
     hear_the_rest();
     return figures;
@@ -73,16 +75,18 @@ class Crowd {
     const auto end = start + duration;
     const std::chrono::duration<double> between{1 / rate};
     std::size_t sent = 0;
+    const auto next_due = [&] {
+      return start +
+             std::chrono::duration_cast<Time::duration>(between * static_cast<double>(sent));
+    };
     for (auto now = start; now < end; now = Time::now()) {
-      for (;;) {
-        const auto due =
-            start + std::chrono::duration_cast<Time::duration>(between * static_cast<double>(sent));
-        if (due > now || free.empty()) break;
-        ask(free.front(), due);
+      for (; next_due() <= now && !free.empty(); ++sent) {
+        ask(free.front(), next_due());
         free.pop_front();
-        ++sent;
       }
-      hear(0, [&](std::size_t client) { free.push_back(client); });
+      // Asleep, not asking again and again: the server's processes need this core, too.
+      const auto wait = free.empty() ? 1ms : std::max(next_due() - Time::now(), Time::duration{0});
+      hear(wait, [&](std::size_t client) { free.push_back(client); });
     }
     auto figures = figures_since(start);
     hear_the_rest();
@@ -109,11 +113,13 @@ class Crowd {
   }
 
   template <class Next>
-  void hear(int wait_ms, Next next) {
+  void hear(Time::duration most, Next next) {
     std::array<epoll_event, 256> events;
     std::array<char, 4096> bytes;
-    const int ready =
-        ::epoll_wait(epoll_.number(), events.data(), static_cast<int>(events.size()), wait_ms);
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(most);
+    const timespec wait{.tv_sec = seconds.count(), .tv_nsec = (most - seconds) / 1ns};
+    const int ready = ::epoll_pwait2(epoll_.number(), events.data(),
+                                     static_cast<int>(events.size()), &wait, nullptr);
     for (int i = 0; i < ready; ++i) {
       const auto number = events[static_cast<std::size_t>(i)].data.u64;
       auto& client = clients_[number];
@@ -143,7 +149,7 @@ class Crowd {
   }
 
   void hear_the_rest() {
-    while (waiting_ > 0) hear(1000, [](std::size_t) {});
+    while (waiting_ > 0) hear(1s, [](std::size_t) {});
     times_.clear();
   }
 
