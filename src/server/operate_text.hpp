@@ -27,6 +27,7 @@ Json operators_json(std::string_view sale, const SaleOrder& order);
 /// How a sale stands for its operators.
 struct WatchedSale {
   std::shared_ptr<Offer> offer;
+  bool is_known = false;  ///< the store has said how it stands
   SaleStatus status;
   std::vector<SaleStatus> buckets = {};  ///< none: the stock lies in one place
   std::int64_t under_way = 0;            ///< units on their way between buckets
