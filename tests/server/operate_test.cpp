@@ -143,17 +143,17 @@ TEST_F(Operate, MoreSalesThanAPageHasRoomForAreCut) {
   EXPECT_FALSE(*whole.find("truncated")->as_bool());
 }
 
+/// The others ask again and again: a second stream would have to keep up with 50 snapshots a second.
 TEST_F(Operate, ASlowReaderIsDroppedAndTheOthersGoOn) {
   begin(large_sales(12), with_keys());
   auto slow = follow(4096);
-  auto quick = follow();
-  quick.until("\r\n\r\n");
   EXPECT_TRUE(test::comes_true([&] {
-    EXPECT_FALSE(next_state(quick).is_null());
+    EXPECT_EQ(get("/v1/operate/state").status, 200);
     return test::ask(service_->health_port(), "GET", "/metrics")
                .body.find("sluice_http_refused_total{cause=\"slow_event_reader\"} 1") !=
            std::string::npos;
   }));
+  auto quick = follow();
   EXPECT_FALSE(next_state(quick).is_null());
 }
 
