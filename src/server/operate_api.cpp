@@ -81,10 +81,11 @@ void OperateApi::note(Operator who, std::string_view action) {
 void OperateApi::show_session(http::Request&& request, http::Responder&& respond) {
   const auto who = operators_.who_asks(request);
   if (!who) return respond.send(who.error());
-  respond.send(http::json(200, Json::object({{"operator", who->id},
-                                             {"open", who->is_anybody},
-                                             {"version", version},
-                                             {"now", millisecond_text(system_clock().wall())}})));
+  const auto session = Json::object({{"operator", who->id},
+                                     {"open", who->is_anybody},
+                                     {"version", version},
+                                     {"now", millisecond_text(system_clock().wall())}});
+  respond.send(for_operators(http::json(200, session)));
 }
 
 void OperateApi::show_state(http::Request&& request, http::Responder&& respond) {
@@ -135,8 +136,8 @@ void OperateApi::serve(const OperateCall& call, http::Request&& request,
   in_background_lazily(threads_, subject, std::move(respond),
                        [this, &call, shared](const BlockingThreads::Orders& orders) {
                          if (auto refusal = operators_.refuse_ended(shared->by)) return *refusal;
-                         return call.method == "GET" ? call.serve(*shared, orders)
-                                                     : act(call, *shared, orders);
+                         return for_operators(call.method == "GET" ? call.serve(*shared, orders)
+                                                                   : act(call, *shared, orders));
                        });
 }
 

@@ -133,6 +133,11 @@ std::string_view cut(std::string_view text) {
   return text.substr(0, longest);
 }
 
+http::Response for_operators(http::Response answer) {
+  answer.add("Cache-Control", "no-store").add("X-Content-Type-Options", "nosniff");
+  return answer;
+}
+
 Json operators_json(std::string_view sale, const SaleOrder& order) {
   auto json = json_of(sale, order);
   json.add("buyer", order.buyer.value);

@@ -217,7 +217,8 @@ void Snapshots::tell(const std::string& snapshot, bool is_tick) {
     waiting_.erase(kept.begin(), kept.end());
   }
   for (auto& one : answered)
-    one.respond.send({.status = 200, .media = http::json_media, .body = snapshot, .fields = {}});
+    one.respond.send(
+        for_operators({.status = 200, .media = http::json_media, .body = snapshot, .fields = {}}));
 }
 
 /// Those that are not archived first. An archived one is asked once.

@@ -40,6 +40,13 @@ TEST_F(Operate, TellsASessionWhoHeIs) {
   EXPECT_EQ(session.text("now").size(), std::string_view{"2026-01-02T03:04:05.678Z"}.size());
 }
 
+TEST_F(Operate, NoCacheKeepsWhatAnOperatorSees) {
+  begin({tea(10)}, with_keys());
+  for (const auto* path : {"/v1/operate/session", "/v1/operate/state", "/v1/operate/journal",
+                           "/v1/operate/sales/tea/orders", "/v1/operate/locks"})
+    EXPECT_TRUE(get(path).has("Cache-Control: no-store")) << path;
+}
+
 TEST_F(Operate, ASnapshotHasWhatStoreAndDatabaseHave) {
   begin({paid_tea(10)}, with_keys());
   for (const auto* buyer : {"ann", "bob", "cid"}) EXPECT_EQ(buy(buyer, "1").status, 201);
@@ -143,7 +150,8 @@ TEST_F(Operate, MoreSalesThanAPageHasRoomForAreCut) {
   EXPECT_FALSE(*whole.find("truncated")->as_bool());
 }
 
-/// The others ask again and again: a second stream would have to keep up with 50 snapshots a second.
+/// The others ask again and again: a second stream would have to keep up with 50 snapshots a
+/// second.
 TEST_F(Operate, ASlowReaderIsDroppedAndTheOthersGoOn) {
   begin(large_sales(12), with_keys());
   auto slow = follow(4096);
