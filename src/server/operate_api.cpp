@@ -131,7 +131,8 @@ void OperateApi::serve(const OperateCall& call, http::Request&& request,
                        http::Responder&& respond) {
   auto asked = asked_of(call, std::move(request));
   if (!asked) return respond.send(std::move(asked.error()));
-  const auto subject = call.subject.empty() ? asked->by.id : call.subject;
+  // No operator has a name with a blank.
+  const auto subject = call.subject.empty() ? asked->by.id : call.subject + " of all";
   const auto shared = std::make_shared<Asked>(std::move(*asked));
   in_background_lazily(threads_, subject, std::move(respond),
                        [this, &call, shared](const BlockingThreads::Orders& orders) {

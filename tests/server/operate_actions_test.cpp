@@ -3,6 +3,7 @@
 
 #include "http/text.hpp"
 #include "server/operate_fixture.hpp"
+#include "server/paced_answer.hpp"
 #include "sluice/exclusive_lock.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/number.hpp"
@@ -261,6 +262,27 @@ TEST_F(OperateActions, LocksAndNumbersOfTheStoreAreListed) {
   EXPECT_EQ(text_in(one, "name"), "INV");
   EXPECT_EQ(text_in(one, "last"), "INV" + text_in(one, "period") + "03");
   EXPECT_EQ(integer(one, {"left"}), 96);
+}
+
+/// A store of a million keys is looked through for seconds, and a page asks each three.
+TEST(PacedAnswerTest, IsMadeATenthOfTheTime) {
+  VirtualClock clock;
+  PacedAnswer paced{clock};
+  int made = 0;
+  const auto ask = [&] {
+    return paced.get([&] {
+      clock.advance(2s);
+      return fmt::to_string(++made);
+    });
+  };
+  EXPECT_EQ(ask(), "1");
+  clock.advance(18s - 1ms);
+  EXPECT_EQ(ask(), "1");
+  clock.advance(1ms);
+  EXPECT_EQ(ask(), "2");
+  clock.advance(18s);
+  EXPECT_THROW(paced.get([]() -> std::string { throw Error{Errc::connection, "away"}; }), Error);
+  EXPECT_EQ(ask(), "3");
 }
 
 // --- the journal ---
