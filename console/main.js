@@ -23,8 +23,8 @@ function View({path: [room = 'sales', name, part = ''], snapshot}) {
   if (!snapshot) return html`<${Opening} />`;
   if (name === undefined) return html`<${Overview} snapshot=${snapshot} />`;
   const sale = snapshot.sales.find(each => each.name === name);
-  if (!sale) return html`<${Nothing} what=${`There is no sale “${name}”`} />`;
-  return html`<${SaleFrame} sale=${sale} part=${part} key=${name}><${ofSale[part]} sale=${sale} /><//>`;
+  if (!sale) return html`<${Nothing} what=${snapshot.truncated ? `“${name}” is not among the sales that are shown` : `There is no sale “${name}”`} />`;
+  return html`<${SaleFrame} sale=${sale} part=${part} key=${name}><${ofSale[part]} sale=${sale} process=${snapshot.process} /><//>`;
 }
 
 const Opening = () => html`<${Title} document="Console">One moment<//><p class="quiet">The first figures are on their way.</p>`;

@@ -21,10 +21,14 @@ export function remember(snapshot) {
     names.add(sale.name);
     if (!sales.has(sale.name)) sales.set(sale.name, {times: [], admitted: [], left: []});
     const samples = sales.get(sale.name);
-    const last = samples.times.at(-1);
-    if (last !== undefined && time <= last) continue;  // a clock that was set
+    let last = samples.times.at(-1);
+    if (last - time > gap) {  // a clock that was set back
+      for (const list of Object.values(samples)) list.length = 0;
+      last = undefined;
+    }
+    if (time <= last) continue;
     if (time - last > gap) push(samples, last + 1, null, null);
-    push(samples, time, sale.admitted_per_s ?? 0, sale.left ?? 0);
+    push(samples, time, sale.admitted_per_s ?? null, sale.left ?? null);
   }
   for (const name of sales.keys()) if (!names.has(name)) sales.delete(name);
 }

@@ -106,7 +106,7 @@ function tell({phase, snapshot: before}, snapshot) {
     if (!old) continue;
     if (old.state !== sale.state) news.push(`Sale ${sale.name}: ${sale.state}`);
     if (sale.trouble && old.trouble !== sale.trouble) news.push(`Sale ${sale.name}: ${sale.trouble}`);
-    if (sale.dead > old.dead) news.push(`Sale ${sale.name}: a new dead letter`);
+    if (old.dead !== null && sale.dead > old.dead) news.push(`Sale ${sale.name}: a new dead letter`);
   }
   if (news.length) announcement.set(news.slice(0, 5).join('. '));
 }

@@ -38,9 +38,9 @@ export function Overview({snapshot}) {
     ${process.trouble && html`<p class="refusal" role="alert"><strong>${process.trouble}</strong></p>`}
     <${Totals} sales=${sales} />
     ${sales.length === 0 && html`<${NoSales} />`}
-    ${sales.length > 0 && shown.length === 0 && html`<${Empty} title=${`No sale has “${wanted}” in its name`} />`}
+    ${sales.length > 0 && shown.length === 0 && html`<${Empty} title=${`No sale${snapshot.truncated ? ' that is shown' : ''} has “${wanted}” in its name`} />`}
     <ul class="sales">${shown.map(sale => html`<${Card} key=${sale.name} sale=${sale} />`)}</ul>
-    ${snapshot.truncated && html`<p class="small">There are more sales than are shown.</p>`}`;
+    ${snapshot.truncated && html`<p class="small">${count(sales.length)} of ${count(snapshot.sales_in_all)} sales are shown. The others are asked for at <code>/v1/operate</code>.</p>`}`;
 }
 
 function Totals({sales}) {

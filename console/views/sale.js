@@ -47,7 +47,7 @@ function terms({price, currency, opens_at, closes_at}) {
   ].filter(Boolean).join(' · ');
 }
 
-export function Sale({sale}) {
+export function Sale({sale, process}) {
   const {times, admitted, left} = historyOf(sale.name);
   return html`
     <div class="grid">
@@ -56,7 +56,7 @@ export function Sale({sale}) {
         <${Chart} title="Admitted a second" times=${times} values=${admitted} format=${rate} tint="--accent" />
         <${Chart} title="Units left" times=${times} values=${left} format=${count} tint="--good" />
       </section>
-      <${ByState} sale=${sale} />
+      <${ByState} sale=${sale} trouble=${process.trouble} />
       <${Answers} sale=${sale} />
       ${sale.room && html`<${Room} sale=${sale} />`}
       ${sale.buckets && html`<${Buckets} sale=${sale} />`}
@@ -78,14 +78,14 @@ const Stock = ({sale}) => html`
     </dl>
   </section>`;
 
-function ByState({sale}) {
+function ByState({sale, trouble}) {
   const {by_state, due} = sale;
   return html`
     <section class="card">
       <h2>Orders by state</h2>
       ${by_state
         ? html`<${Stack} label="Orders by state" parts=${partsOf(sale)} />`
-        : html`<p class="quiet">The database has not said yet.</p>`}
+        : html`<p class="quiet">${trouble ? `The database does not say: ${trouble}` : 'The database has not said yet.'}</p>`}
       ${due && html`
         <p class="small">${due.next
           ? html`Next payment due at <time datetime=${due.next}>${moment(due.next)}</time>, ${count(due.within_minute)} within a minute.`
@@ -166,10 +166,20 @@ const Proof = ({sale}) => html`
     <${Doors} sale=${sale} />
   </section>`;
 
+/** A sale that was closed while the database was away is open to it still. */
+const Over = ({sale: {name, state}}) => html`
+  <h2>Change</h2>
+  <${Empty} title="The sale is over">Its orders stay.<//>
+  ${state === 'closed' && html`
+    <${Confirm} label="Close again …" title=${`Close ${name} again`} name=${name} kind="plain" done=${`Sale ${name} is closed`}
+      work=${body => post(pathOfSale(name, '/close'), body)}>
+      Needed only where closing it was answered by a failure: so that no recovery opens it.
+    <//>`}`;
+
 /** What changes the sale for good. */
 function Doors({sale}) {
   const {name} = sale;
-  if (['closed', 'archived'].includes(sale.state)) return html`<h2>Change</h2><${Empty} title="The sale is over">Its orders stay.<//>`;
+  if (['closed', 'archived'].includes(sale.state)) return html`<${Over} sale=${sale} />`;
   return html`
     <h2>Change</h2>
     <div class="row wrap">

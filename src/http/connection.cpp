@@ -27,6 +27,13 @@ std::string forwarded_for(const Request& request) {
   return list;
 }
 
+/// A client that does not read is to be dropped soon. By itself the system takes megabytes for it,
+/// which are minutes of events.
+void keep_little_unread(int descriptor, std::size_t bytes) {
+  const auto size = static_cast<int>(bytes);
+  static_cast<void>(::setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, sizeof size));
+}
+
 }  // namespace
 
 Connection::Connection(Worker& worker, std::uint64_t id, std::unique_ptr<net::Transport> transport,
@@ -193,6 +200,7 @@ void Connection::send_answer(Asked asked) {
   text.clear();
   const bool goes_on = asked.stream && asked.stream->is_open && !asked.is_head;
   if (goes_on && !worker_.is_draining()) {
+    keep_little_unread(descriptor(), worker_.limits().unsent);
     stream_ = std::move(asked.stream);
     is_deaf_ = true;
   } else if (!framing.keep_alive) {

@@ -294,6 +294,8 @@ bool Settlement::settle(const StockChange& change) {
                 Effect::unknown};
   if (answer.as_integer() < 0) {
     const bool is_behind = answer.as_integer() == -1;
+    // Another process has settled this change meanwhile, and begun the next one.
+    if (!is_behind && orders_.last_stock_change(sale_.name) > change.seq) return true;
     throw Error{Errc::server,
                 fmt::format("sale '{}': {} does not know of the change of the stock {} number {}: "
                             "it lost data, see 'sluice sale recover'",

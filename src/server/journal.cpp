@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/instant.hpp"
 #include "base/integer.hpp"
@@ -55,9 +56,13 @@ JournalEntry entry_of(const Value& value) {
 }  // namespace
 
 bool is_stream_id(std::string_view text) noexcept {
+  constexpr auto last = std::numeric_limits<std::uint64_t>::max();
   const auto dash = text.find('-');
-  return dash != text.npos && parse_integer<std::uint64_t>(text.substr(0, dash)) &&
-         parse_integer<std::uint64_t>(text.substr(dash + 1));
+  if (dash == text.npos) return false;
+  const auto time = parse_integer<std::uint64_t>(text.substr(0, dash));
+  const auto count = parse_integer<std::uint64_t>(text.substr(dash + 1));
+  if (!time || !count) return false;
+  return (*time > 0 || *count > 0) && (*time < last || *count < last);
 }
 
 std::string Journal::begin(const JournalEntry& entry) {
@@ -77,6 +82,12 @@ void Journal::end(const std::string& id, const JournalEntry& entry) noexcept try
 } catch (const std::exception& failure) {
   log(LogLevel::error,
       fmt::format("the journal has no outcome of entry {}: {}", id, failure.what()));
+}
+
+void Journal::miss(const JournalEntry& entry, std::string_view why) noexcept try {
+  log(LogLevel::error, fmt::format("{}; the journal does not have it: {}", line_of(entry), why));
+} catch (const std::exception&) {
+  log(LogLevel::error, "the journal misses an entry");
 }
 
 std::vector<JournalEntry> Journal::read(const std::string& after, std::size_t count) {

@@ -37,6 +37,8 @@ class Journal {
   std::string begin(const JournalEntry& entry);
   /// Never throws: what was done stays done. A failure is logged.
   void end(const std::string& id, const JournalEntry& entry) noexcept;
+  /// Never throws: an entry of what was done all the same stands in the log alone.
+  void miss(const JournalEntry& entry, std::string_view why) noexcept;
 
   /// Up to `count` entries before the one with id `after` (empty: from the newest), newest first.
   std::vector<JournalEntry> read(const std::string& after, std::size_t count);
@@ -45,7 +47,8 @@ class Journal {
   Store& store_;
 };
 
-/// "1795243971762-0"
+/// "1795243971762-0". The first and the last id that there could be are none: before or behind them
+/// a server looks for nothing.
 bool is_stream_id(std::string_view text) noexcept;
 
 }  // namespace sluice::server

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/integer.hpp"
+#include "http/text.hpp"
 #include "server/background.hpp"
 #include "server/operate_text.hpp"
 #include "server/problems.hpp"
@@ -35,10 +36,11 @@ std::string outcome_of(const http::Response& response) {
 
 }  // namespace
 
-OperateApi::OperateApi(Store& store, Shop& shop, Operators& operators, Snapshots& snapshots,
-                       std::vector<OperateCall> calls)
+OperateApi::OperateApi(Store& store, Shop& shop, Operators& operators, EndedLogins& ended,
+                       Snapshots& snapshots, std::vector<OperateCall> calls)
     : shop_(shop),
       operators_(operators),
+      ended_(ended),
       snapshots_(snapshots),
       journal_(store),
       calls_(std::move(calls)),
@@ -51,45 +53,51 @@ OperateApi::OperateApi(Store& store, Shop& shop, Operators& operators, Snapshots
 void OperateApi::log_in(http::Request&& request, http::Responder&& respond) {
   auto login = operators_.log_in(request);
   respond.send(std::move(login.answer));
-  if (!login.id.empty()) note(std::move(login.id), "log_in");
+  if (!login.id.empty()) note({.id = std::move(login.id)}, "log_in");
 }
 
 void OperateApi::log_out(http::Request&& request, http::Responder&& respond) {
-  auto answer = operators_.log_out(request);
-  if (const auto who = operators_.who_asks(request); who && answer.status < 400)
-    note(who->id, "log_out");
-  respond.send(std::move(answer));
+  auto logout = operators_.log_out(request);
+  respond.send(std::move(logout.answer));
+  if (logout.who) note(std::move(*logout.who), "log_out");
 }
 
-/// Nobody waits for it: a store that is away keeps no operator out.
-void OperateApi::note(std::string by, std::string_view action) {
-  const JournalEntry entry{.by = std::move(by), .action = std::string{action}, .outcome = "done"};
-  const auto failed = [](const std::exception& failure) { problem_of(failure); };
-  threads_.run_lazily(
-      entry.by,
-      [this, entry](const BlockingThreads::Orders&) { journal_.end(journal_.begin(entry), entry); },
-      failed);
+/// Nobody waits for it: a store that is away keeps no operator out. Each has a turn of its own, so
+/// that it is not lost behind what the operator waits for. The other processes learn of a logout.
+void OperateApi::note(Operator who, std::string_view action) {
+  const JournalEntry entry{.by = who.id, .action = std::string{action}, .outcome = "done"};
+  const auto work = [this, entry, who](const BlockingThreads::Orders&) {
+    if (!who.login.empty()) ended_.tell(who.login, *who.until);
+    journal_.end(journal_.begin(entry), entry);
+  };
+  const auto failed = [this, entry](const std::exception& failure) {
+    journal_.miss(entry, failure.what());
+  };
+  const auto turn = fmt::format("note {}", notes_.fetch_add(1));
+  if (threads_.run_lazily(turn, work, failed) != BlockingThreads::Accepted::yes)
+    journal_.miss(entry, "too much waits");
 }
 
 void OperateApi::show_session(http::Request&& request, http::Responder&& respond) {
   const auto who = operators_.who_asks(request);
   if (!who) return respond.send(who.error());
-  respond.send(http::json(200, Json::object({{"operator", who->id},
-                                             {"open", who->is_anybody},
-                                             {"version", version},
-                                             {"now", millisecond_text(system_clock().wall())}})));
+  const auto session = Json::object({{"operator", who->id},
+                                     {"open", who->is_anybody},
+                                     {"version", version},
+                                     {"now", millisecond_text(system_clock().wall())}});
+  respond.send(for_operators(http::json(200, session)));
 }
 
 void OperateApi::show_state(http::Request&& request, http::Responder&& respond) {
   const auto who = operators_.who_asks(request);
   if (!who) return respond.send(who.error());
-  snapshots_.answer(std::move(respond));
+  snapshots_.answer(std::move(respond), *who);
 }
 
 void OperateApi::follow_state(http::Request&& request, http::Responder&& respond) {
   const auto who = operators_.who_asks(request);
   if (!who) return respond.send(who.error());
-  snapshots_.stream(std::move(respond), who->until);
+  snapshots_.stream(std::move(respond), *who);
 }
 
 // --- calls of the table ---
@@ -98,7 +106,9 @@ Expected<Asked, http::Response> OperateApi::asked_of(const OperateCall& call,
                                                      http::Request&& request) const {
   auto who = call.method == "GET" ? operators_.who_asks(request) : operators_.who_acts(request);
   if (!who) return Unexpected{std::move(who.error())};
-  Asked asked{.by = std::move(who->id), .request = std::move(request)};
+  Asked asked{.by = std::move(*who), .request = std::move(request)};
+  if (!http::unescape(asked.request.raw_query(), true))
+    return refuse_asked(problems::bad_parameter, "the query is no UTF-8, or badly escaped");
   auto body = body_of_call(call, asked.request.body());
   if (!body) return Unexpected{std::move(body.error())};
   asked.body = std::move(*body);
@@ -121,19 +131,21 @@ void OperateApi::serve(const OperateCall& call, http::Request&& request,
                        http::Responder&& respond) {
   auto asked = asked_of(call, std::move(request));
   if (!asked) return respond.send(std::move(asked.error()));
-  const auto subject = call.subject.empty() ? asked->by : call.subject;
+  // No operator has a name with a blank.
+  const auto subject = call.subject.empty() ? asked->by.id : call.subject + " of all";
   const auto shared = std::make_shared<Asked>(std::move(*asked));
   in_background_lazily(threads_, subject, std::move(respond),
                        [this, &call, shared](const BlockingThreads::Orders& orders) {
-                         return call.method == "GET" ? call.serve(*shared, orders)
-                                                     : act(call, *shared, orders);
+                         if (auto refusal = operators_.refuse_ended(shared->by)) return *refusal;
+                         return for_operators(call.method == "GET" ? call.serve(*shared, orders)
+                                                                   : act(call, *shared, orders));
                        });
 }
 
 /// What cannot be written into the journal is not begun.
 http::Response OperateApi::act(const OperateCall& call, Asked& asked,
                                const BlockingThreads::Orders& orders) {
-  JournalEntry entry{.by = asked.by,
+  JournalEntry entry{.by = asked.by.id,
                      .action = call.operation,
                      .target = asked.offer ? asked.sale() : std::string{},
                      .detail = detail_of(call, asked),

@@ -1,6 +1,8 @@
 /// What operators see and do: /console/login, /console/logout, /v1/operate/...
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -20,8 +22,8 @@ namespace sluice::server {
 /// REQUIRES: what it is made of lives longer, and it longer than the server of its routes.
 class OperateApi {
  public:
-  OperateApi(Store& store, Shop& shop, Operators& operators, Snapshots& snapshots,
-             std::vector<OperateCall> calls);
+  OperateApi(Store& store, Shop& shop, Operators& operators, EndedLogins& ended,
+             Snapshots& snapshots, std::vector<OperateCall> calls);
 
   void add_routes(http::Routes& routes);
   /// Drops what has not begun.
@@ -44,13 +46,15 @@ class OperateApi {
   void serve(const OperateCall& call, http::Request&& request, http::Responder&& respond);
   Expected<Asked, http::Response> asked_of(const OperateCall& call, http::Request&& request) const;
   http::Response act(const OperateCall& call, Asked& asked, const BlockingThreads::Orders& orders);
-  void note(std::string by, std::string_view action);
+  void note(Operator who, std::string_view action);
 
   Shop& shop_;
   Operators& operators_;
+  EndedLogins& ended_;
   Snapshots& snapshots_;
   Journal journal_;
   std::vector<OperateCall> calls_;
+  std::atomic<std::uint64_t> notes_{0};
   BlockingThreads threads_;
 };
 

@@ -110,7 +110,7 @@ std::string detail_of(const OperateCall& call, const Asked& asked) {
   for (const auto& member : call.body) {
     const auto* const value = asked.body.find(member.name);
     if (!value) continue;
-    if (const auto* const text = value->as_text()) add(member.name, cut(*text));
+    if (const auto* const text = value->as_text()) add(member.name, *text);
     if (const auto* const number = value->as_integer()) add(member.name, fmt::to_string(*number));
   }
   return detail;

@@ -11,6 +11,7 @@
 #include "base/json_value.hpp"
 #include "http/routes.hpp"
 #include "server/blocking_threads.hpp"
+#include "server/operators.hpp"
 #include "server/shop.hpp"
 #include "sluice/expected.hpp"
 
@@ -18,7 +19,7 @@ namespace sluice::server {
 
 /// What an operator asks, once it is known that he may, and that it is well formed.
 struct Asked {
-  std::string by;  ///< the id of the operator
+  Operator by;
   http::Request request;
   JsonValue body;
   std::shared_ptr<Offer> offer;  ///< of the path; null where that names no sale

@@ -89,11 +89,10 @@ http::Response close_sale(Asked& asked, const Orders& orders) {
   try {
     sale.close(orders());
   } catch (const Error& failure) {
-    throw Error{failure.errc(),
-                fmt::format("the sale is closed in the store; send this again, so that a recovery "
-                            "does not open it: {}",
-                            failure.message()),
-                failure.effect()};
+    throw AdvisedError{
+        "the sale is closed in the store, and sells nothing more; close it again, so "
+        "that no recovery opens it",
+        failure};
   }
   return {.status = 204};
 }

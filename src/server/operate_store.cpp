@@ -1,6 +1,9 @@
 /// What operators see of the store: locks, numbers.
+#include <memory>
+
 #include "server/operate_calls.hpp"
 #include "server/operate_text.hpp"
+#include "server/paced_answer.hpp"
 #include "sluice/lock_watch.hpp"
 #include "sluice/number.hpp"
 
@@ -31,14 +34,14 @@ Json lock_json(const WatchedLock& lock) {
                        {"waiting", lock.info.waiters.size()}});
 }
 
-http::Response list_locks(Store& store) {
+std::string list_locks(Store& store) {
   const auto found = LockWatch{store, {.most = most_locks}}.list().get();
   auto all = Json::array();
   for (const auto& lock : found.locks) all.add(lock_json(lock));
-  return http::json(200, Json::object({{"locks", all}, {"truncated", !found.complete}}));
+  return Json::object({{"locks", all}, {"truncated", !found.complete}}).text();
 }
 
-http::Response list_numbers(Store& store) {
+std::string list_numbers(Store& store) {
   const auto found = Series::list(store, most_series).get();
   auto all = Json::array();
   for (const auto& series : found.series)
@@ -46,22 +49,24 @@ http::Response list_numbers(Store& store) {
                           {"period", series.period},
                           {"last", series.last},
                           {"left", series.left}}));
-  return http::json(200, Json::object({{"series", all}, {"truncated", !found.complete}}));
+  return Json::object({{"series", all}, {"truncated", !found.complete}}).text();
 }
 
 }  // namespace
 
 std::vector<OperateCall> store_calls(Store& store) {
   const auto call = [&store](const char* path, const char* operation, const char* summary,
-                             http::Response (*list)(Store&)) {
-    return OperateCall{
-        .method = "GET",
-        .path = path,
-        .operation = operation,
-        .summary = summary,
-        .answer = {200, summary, any_list},
-        .subject = operation,  // it looks at all keys
-        .serve = [&store, list](Asked&, const BlockingThreads::Orders&) { return list(store); }};
+                             std::string (*list)(Store&)) {
+    const auto paced = std::make_shared<PacedAnswer>(system_clock());  // it looks at all keys
+    return OperateCall{.method = "GET",
+                       .path = path,
+                       .operation = operation,
+                       .summary = summary,
+                       .answer = {200, summary, any_list},
+                       .subject = operation,
+                       .serve = [&store, list, paced](Asked&, const BlockingThreads::Orders&) {
+                         return http::json(200, Json::raw(paced->get([&] { return list(store); })));
+                       }};
   };
   return {
       call("/v1/operate/locks", "console_locks", "Locks that are held or waited for", list_locks),

@@ -133,6 +133,11 @@ std::string_view cut(std::string_view text) {
   return text.substr(0, longest);
 }
 
+http::Response for_operators(http::Response answer) {
+  answer.add("Cache-Control", "no-store").add("X-Content-Type-Options", "nosniff");
+  return answer;
+}
+
 Json operators_json(std::string_view sale, const SaleOrder& order) {
   auto json = json_of(sale, order);
   json.add("buyer", order.buyer.value);
@@ -142,27 +147,29 @@ Json operators_json(std::string_view sale, const SaleOrder& order) {
 
 Json json_of(const WatchedSale& view) {
   const auto& definition = view.offer->sale().definition();
+  const auto known = [&](Json figure) { return view.is_known ? std::move(figure) : Json{}; };
+  const std::string_view state = view.is_known ? to_string(view.status.state) : "unknown";
   auto json = Json::object({{"name", definition.name},
-                            {"state", to_string(view.status.state)},
-                            {"stock", view.status.stock},
-                            {"sold", view.status.sold},
-                            {"left", view.status.left()},
-                            {"orders", view.status.orders},
-                            {"waiting", view.status.waiting},
-                            {"dead", view.status.dead},
+                            {"state", state},
+                            {"stock", known(view.status.stock)},
+                            {"sold", known(view.status.sold)},
+                            {"left", known(view.status.left())},
+                            {"orders", known(view.status.orders)},
+                            {"waiting", known(view.status.waiting)},
+                            {"dead", known(view.status.dead)},
                             {"opens_at", json_of(definition.opens_at)},
                             {"closes_at", json_of(definition.closes_at)},
                             {"trouble", cut(view.trouble)},
-                            {"admitted_per_s", rounded(view.admitted_per_s)},
+                            {"admitted_per_s", known(rounded(view.admitted_per_s))},
                             {"answers", answers_json(view.offer->answers())}});
   add_money(json, view);
   json.add("worker", worker_json(view.offer->progress()));
   json.add("workers", workers_json(view.flow));
-  json.add("lag", Json::object({{"entries", view.flow.entries},
-                                {"oldest_ms", view.flow.oldest ? view.flow.oldest->count() : 0}}));
+  const auto oldest = view.flow.oldest ? view.flow.oldest->count() : 0;
+  json.add("lag", known(Json::object({{"entries", view.flow.entries}, {"oldest_ms", oldest}})));
   json.add("room", view.room ? room_json(*view.room, view.let_in_per_s) : Json{});
   json.add("buckets", buckets_json(view.buckets));
-  json.add("in_transfer", view.under_way);
+  json.add("in_transfer", known(view.under_way));
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "http/response.hpp"
 #include "server/shop.hpp"
 #include "sluice/order_payments.hpp"
 #include "sluice/waiting_room.hpp"
@@ -21,12 +22,16 @@ Json json_of(const std::optional<WallTime>& time);
 /// Text of errors and other programs: no longer than a line of a page has room for.
 std::string_view cut(std::string_view text);
 
+/// Names buyers: no cache between us and a browser keeps it for somebody else.
+http::Response for_operators(http::Response answer);
+
 /// An order with whose it is.
 Json operators_json(std::string_view sale, const SaleOrder& order);
 
 /// How a sale stands for its operators.
 struct WatchedSale {
   std::shared_ptr<Offer> offer;
+  bool is_known = false;  ///< the store has said how it stands
   SaleStatus status;
   std::vector<SaleStatus> buckets = {};  ///< none: the stock lies in one place
   std::int64_t under_way = 0;            ///< units on their way between buckets

@@ -6,6 +6,7 @@
 #include "http/text.hpp"
 #include "net/endpoint.hpp"
 #include "server/bearer.hpp"
+#include "server/pages/cookies.hpp"
 #include "server/problems.hpp"
 #include "sluice/log.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr std::string_view audience = "console";
 constexpr std::string_view key_claim = "key";
 constexpr std::size_t longest_login = 1024;
+constexpr std::string_view the_login_has_ended = "the login has ended: log in again";
 
 Unexpected<http::Response> refuse_operator(const http::ProblemType& type, std::string_view detail) {
   return Unexpected{refuse_credentials(type, detail)};
@@ -33,10 +35,14 @@ bool is_name_of_this_machine(std::string_view field) {
 }
 
 /// "https://shop.example:8443" of Host "shop.example:8443". The scheme does not count: a proxy may
-/// speak TLS for us.
+/// speak TLS for us. A browser leaves out the port that its scheme has anyway; some proxies do not.
 bool is_of_host(std::string_view origin, std::string_view host) {
   const auto colon = origin.find("://");
-  return colon != origin.npos && http::same_word(origin.substr(colon + 3), host);
+  if (colon == origin.npos) return false;
+  const auto page = origin.substr(colon + 3);
+  const auto usual_port = origin.starts_with("https:") ? ":443" : ":80";
+  return http::same_word(page, host) ||
+         http::same_word(fmt::format("{}{}", page, usual_port), host);
 }
 
 enum class AskingPage { ours, anothers, unknown };
@@ -60,25 +66,6 @@ http::Response not_from_our_page() {
                        "a proxy in front passes Host on; a program uses Authorization: Bearer");
 }
 
-/// Empty: it was not sent, or more than once.
-std::string_view cookie_of(const http::Request& request) {
-  std::string_view found;
-  std::size_t times = 0;
-  for (const auto& field : request.fields()) {
-    if (!http::same_word(field.name, "Cookie")) continue;
-    for (auto rest = field.value; !rest.empty();) {
-      const auto end = std::min(rest.find(';'), rest.size());
-      const auto pair = http::trimmed(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      const auto equals = pair.find('=');
-      if (equals == pair.npos || pair.substr(0, equals) != Operators::cookie) continue;
-      found = pair.substr(equals + 1);
-      ++times;
-    }
-  }
-  return times == 1 ? found : std::string_view{};
-}
-
 /// Of JSON or of a form.
 std::optional<std::string> key_in(const std::string& body) {
   if (body.size() > longest_login) return std::nullopt;
@@ -100,9 +87,11 @@ struct Operators::Proof {
   bool is_of_browser = true;  ///< a page may have made the browser send it
 };
 
-Operators::Operators(const ShopKeys& keys, TokenKeys cookies, Clock& clock, Options options)
+Operators::Operators(const ShopKeys& keys, TokenKeys cookies, EndedLogins& ended, Clock& clock,
+                     Options options)
     : keys_(keys),
       cookies_(std::move(cookies)),
+      ended_(ended),
       clock_(clock),
       options_(options),
       failures_(clock) {}
@@ -133,16 +122,22 @@ Expected<Operators::Proof, http::Response> Operators::prove(const http::Request&
 /// A cookie names the key by a part of its digest: one of a key that was taken away, or replaced
 /// under the same name, is good no more.
 Expected<Operator, http::Response> Operators::by_cookie(const http::Request& request) const {
-  const auto word = cookie_of(request);
+  const auto word = cookie_of(request, cookie);
   if (word.empty())
     return refuse_operator(problems::unknown_key,
                            "log in at /console, or send Authorization: Bearer KEY");
   const auto claims = cookies_.check(word, audience, clock_.wall());
   const auto* const key = claims ? keys_.find(claims->subject, Scope::operate) : nullptr;
   const auto named = claims ? claims->more.find(key_claim) : decltype(claims->more.end()){};
-  if (!key || named == claims->more.end() || named->second != key->mark())
-    return refuse_operator(problems::unknown_key, "the login has ended: log in again");
-  return Operator{.id = claims->subject, .until = claims->expires};
+  if (!key || named == claims->more.end() || named->second != key->mark() ||
+      ended_.has(claims->nonce))
+    return refuse_operator(problems::unknown_key, the_login_has_ended);
+  return Operator{.id = claims->subject, .login = claims->nonce, .until = claims->expires};
+}
+
+std::optional<http::Response> Operators::refuse_ended(const Operator& who) {
+  if (who.login.empty() || !ended_.look_for(who.login, *who.until).value_or(false)) return {};
+  return refuse_credentials(problems::unknown_key, the_login_has_ended);
 }
 
 Expected<Operator, http::Response> Operators::who_asks(const http::Request& request) const {
@@ -159,30 +154,33 @@ Expected<Operator, http::Response> Operators::who_acts(const http::Request& requ
   return std::move(proof->who);
 }
 
-/// Another page that logs a browser in, under a key of its own, would see what the operator does.
+/// Another page that logs a browser in, under a key of its own, would see what the operator does. A
+/// right key comes in however often others failed: nobody guesses one, and nobody who shares an
+/// address with an operator, or a proxy, keeps him out.
 Operators::Login Operators::log_in(const http::Request& request) {
   if (asking_page(request) == AskingPage::anothers) return {not_from_our_page(), {}};
-  if (const auto wait = failures_.wait(request.client())) {
-    auto refusal = http::problem(problems::too_many_logins);
-    http::add_retry_after(refusal, *wait);
-    return {std::move(refusal), {}};
-  }
   const auto word = key_in(request.body());
   if (!word)
     return {http::problem(problems::bad_body, "send key=sk... or {\"key\":\"sk...\"}"), {}};
   const auto id = keys_.check(*word, Scope::operate);
-  if (!id) {
-    failures_.note(request.client());
-    log(LogLevel::warning,
-        fmt::format("console: a login from {} failed",
-                    request.client().empty() ? "a unix socket" : request.client()));
-    if (id.error() == ShopKeys::Refusal::other_scope)
-      return {refuse_credentials(problems::not_allowed, "the key is not good for 'operate'"), {}};
-    return {refuse_credentials(problems::unknown_key, "the key is none of this service"), {}};
-  }
+  if (!id) return {refuse_login(request.client(), id.error()), {}};
   http::Response answer{.status = 204};
-  answer.add("Set-Cookie", cookie_for(*id, request.is_tls()));
+  answer.add("Set-Cookie", cookie_for(*id, came_by_tls(request)));
   return {std::move(answer), *id};
+}
+
+http::Response Operators::refuse_login(const std::string& client, ShopKeys::Refusal why) {
+  if (const auto wait = failures_.wait(client)) {
+    auto refusal = http::problem(problems::too_many_logins);
+    http::add_retry_after(refusal, *wait);
+    return refusal;
+  }
+  failures_.note(client);
+  log(LogLevel::warning,
+      fmt::format("console: a login from {} failed", client.empty() ? "a unix socket" : client));
+  if (why == ShopKeys::Refusal::other_scope)
+    return refuse_credentials(problems::not_allowed, "the key is not good for 'operate'");
+  return refuse_credentials(problems::unknown_key, "the key is none of this service");
 }
 
 std::string Operators::cookie_for(const std::string& id, bool is_tls) const {
@@ -195,12 +193,14 @@ std::string Operators::cookie_for(const std::string& id, bool is_tls) const {
                      std::chrono::seconds{login_lasts}.count(), is_tls ? "; Secure" : "");
 }
 
-http::Response Operators::log_out(const http::Request& request) const {
-  if (asking_page(request) == AskingPage::anothers) return not_from_our_page();
+Operators::Logout Operators::log_out(const http::Request& request) {
+  if (asking_page(request) == AskingPage::anothers) return {not_from_our_page(), {}};
+  auto who = who_asks(request);
+  if (who && !who->login.empty()) ended_.end(who->login, *who->until);
   http::Response answer{.status = 204};
   answer.add("Set-Cookie", fmt::format("{}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict{}",
-                                       cookie, request.is_tls() ? "; Secure" : ""));
-  return answer;
+                                       cookie, came_by_tls(request) ? "; Secure" : ""));
+  return {std::move(answer), who ? std::optional{std::move(*who)} : std::nullopt};
 }
 
 }  // namespace sluice::server

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "http/response.hpp"
+#include "server/ended_logins.hpp"
 #include "server/failed_logins.hpp"
 #include "server/shop_keys.hpp"
 #include "sluice/expected.hpp"
@@ -16,6 +17,7 @@ namespace sluice::server {
 struct Operator {
   std::string id;                   ///< of the key; "local" where everybody who gets here is one
   bool is_anybody = false;          ///< there are no keys
+  std::string login = {};           ///< by which he is here: it can be ended; empty: by his key
   std::optional<WallTime> until{};  ///< of a login
 };
 
@@ -26,8 +28,7 @@ struct Operator {
 /// can make his own (DNS rebinding).
 ///
 /// Guarantee: a cookie is good for 12 h at most, for this and for nothing else, and no longer than
-///   the key that it was given for.
-/// Not guaranteed: that a cookie that somebody has copied ends with the logout.
+///   the key that it was given for; copies of it end with the logout, as EndedLogins says.
 /// Threads: any.
 class Operators {
  public:
@@ -37,31 +38,41 @@ class Operators {
   static constexpr std::chrono::hours login_lasts{12};
   static constexpr std::string_view cookie = "sluice_console";
 
-  /// `cookies` sign them: processes with the same take each other's. REQUIRES: `keys` and `clock`
-  /// live longer.
-  Operators(const ShopKeys& keys, TokenKeys cookies, Clock& clock, Options options);
+  /// `cookies` sign them: processes with the same take each other's. REQUIRES: `keys`, `ended` and
+  /// `clock` live longer.
+  Operators(const ShopKeys& keys, TokenKeys cookies, EndedLogins& ended, Clock& clock,
+            Options options);
 
   /// Who wants to see something; or the answer to him.
   Expected<Operator, http::Response> who_asks(const http::Request& request) const;
   /// Who wants to change something; or the answer to him.
   Expected<Operator, http::Response> who_acts(const http::Request& request) const;
 
+  /// Asks the store, too, whether his login was ended; blocks. Empty: it was not, or is not known.
+  std::optional<http::Response> refuse_ended(const Operator& who);
+
   struct Login {
     http::Response answer;
     std::string id;  ///< of who is in now; empty: nobody
   };
   Login log_in(const http::Request& request);
-  /// Ends the cookie in this browser.
-  http::Response log_out(const http::Request& request) const;
+  struct Logout {
+    http::Response answer;
+    std::optional<Operator> who;  ///< whose login has ended
+  };
+  /// Takes the cookie out of this browser, and ends its login in this process.
+  Logout log_out(const http::Request& request);
 
  private:
   struct Proof;
   Expected<Proof, http::Response> prove(const http::Request& request) const;
   Expected<Operator, http::Response> by_cookie(const http::Request& request) const;
+  http::Response refuse_login(const std::string& client, ShopKeys::Refusal why);
   std::string cookie_for(const std::string& id, bool is_tls) const;
 
   const ShopKeys& keys_;
   const TokenKeys cookies_;
+  EndedLogins& ended_;
   Clock& clock_;
   const Options options_;
   FailedLogins failures_;

@@ -23,7 +23,8 @@ http::Response problem_of(const std::exception& failure) {
     return http::problem(problems::bad_parameter, known->message());
   log(LogLevel::warning, failure.what());
   if (!known) return http::problem(http::problems::internal_error);
-  auto response = http::problem(kind_of(*known));
+  const auto* const advised = dynamic_cast<const AdvisedError*>(known);
+  auto response = http::problem(kind_of(*known), advised ? advised->advice() : std::string{});
   http::add_retry_after(response, 1s);
   return response;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <exception>
+#include <string>
+#include <utility>
 
 #include "http/response.hpp"
 #include "sluice/error.hpp"
@@ -18,6 +20,18 @@ inline constexpr std::array all_problems{
 #define PROBLEM(name, status, title) &problems::name,
 #include "server/problem.def"
 #undef PROBLEM
+};
+
+/// A failure of which a client is told what to do.
+class AdvisedError : public Error {
+ public:
+  AdvisedError(std::string advice, const Error& failure)
+      : Error{failure.errc(), advice + ": " + failure.message(), failure.effect()},
+        advice_(std::move(advice)) {}
+  const std::string& advice() const noexcept { return advice_; }
+
+ private:
+  std::string advice_;
 };
 
 /// A failure of the store, as an answer: whether the effect may have happened decides which. What

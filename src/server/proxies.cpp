@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <thread>
 
 #include "base/integer.hpp"
+#include "base/thread.hpp"
 #include "base/url.hpp"
 #include "server/http_client.hpp"
 #include "server/operate_text.hpp"
@@ -88,7 +90,7 @@ Json pool_json(const ProxyPool& pool) {
     const auto share = all > 0 ? Json{std::round(1000 * server.requests / all) / 1000} : Json{};
     servers.add(Json::object({{"name", cut(server.name)},
                               {"address", cut(server.name)},
-                              {"weight", {}},
+                              {"weight", server.weight ? Json{*server.weight} : Json{}},
                               {"alive", server.is_alive},
                               {"share", share}}));
   }
@@ -152,13 +154,15 @@ std::vector<ProxyPool> pools_in(std::string_view metrics) {
     metrics.remove_prefix(std::min(end + 1, metrics.size()));
     if (!metric) continue;
     const bool is_state = metric->name == "sluice_proxy_server_state";
-    if (!is_state && metric->name != "sluice_proxy_server_requests_total") continue;
+    const bool is_weight = metric->name == "sluice_proxy_server_weight";
+    if (!is_state && !is_weight && metric->name != "sluice_proxy_server_requests_total") continue;
     auto& pool = named(pools, metric->label("pool"));
     const auto before = pool.servers.size();
     auto& server = named(pool.servers, metric->label("server"));
     servers += pool.servers.size() - before;
     if (is_state && metric->label("state") == "up") server.is_alive = metric->value == 1;
-    if (!is_state) server.requests = metric->value;
+    if (is_weight) server.weight = std::llround(std::clamp(metric->value, 0.0, 1e9));
+    if (!is_state && !is_weight) server.requests = metric->value;
     if (servers >= most_servers) break;
   }
   return pools;
@@ -170,8 +174,14 @@ Json Proxies::look() {
   const std::lock_guard lock{mutex_};
   const auto now = system_clock().steady();
   if (!looked_ || now - *looked_ >= fresh_for) {
+    std::vector<Json> answers(urls_.size());
+    {
+      std::vector<std::jthread> asking;  // each in a thread: one that is away holds up no other
+      for (std::size_t i = 0; i < urls_.size(); ++i)
+        asking.push_back(start_stoppable_thread([&, i] { answers[i] = proxy_json(urls_[i]); }));
+    }
     auto all = Json::array();
-    for (const auto& url : urls_) all.add(proxy_json(url));
+    for (const auto& answer : answers) all.add(answer);
     last_ = Json::object({{"proxies", all}}).text();
     looked_ = system_clock().steady();
   }

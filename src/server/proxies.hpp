@@ -1,6 +1,7 @@
 /// The rings of proxies, as their metrics tell.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,7 +17,8 @@ namespace sluice::server {
 struct ProxyServer {
   std::string name;  ///< as its pool calls it
   bool is_alive = false;
-  double requests = 0;  ///< since the proxy began
+  double requests = 0;                      ///< since the proxy began
+  std::optional<std::int64_t> weight = {};  ///< in the ring; empty: the proxy does not tell
 };
 struct ProxyPool {
   std::string name;
@@ -25,8 +27,8 @@ struct ProxyPool {
 /// Reads the text of a proxy's /metrics; lines that it does not know say nothing.
 std::vector<ProxyPool> pools_in(std::string_view metrics);
 
-/// Asks each proxy within a second, at most every two seconds, however many want to see it.
-/// Threads: any; it blocks.
+/// Asks all proxies at once, for a second at most, at most every two seconds, however many want to
+/// see it. Threads: any; it blocks.
 class Proxies {
  public:
   static constexpr std::size_t most = 16;

@@ -55,11 +55,14 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       tools_(store, shop_keys_, net::is_of_this_machine(options.http.listen)),
       pages_(shop_, buyers_, threads_, queue_, signing_),
       feed_(shop_, limits_, options.feed),
-      operators_(shop_keys_, signing_, system_clock(), operators_options(options.http)),
+      ended_logins_(store),
+      operators_(shop_keys_, signing_, ended_logins_, system_clock(),
+                 operators_options(options.http)),
       proxies_(std::move(options.proxies)),
       snapshots_(
-          shop_, queue_, [this] { return load(); }, options.snapshots),
-      operate_(store, shop_, operators_, snapshots_, operate_calls(store, queue_, proxies_)) {
+          shop_, queue_, ended_logins_, [this] { return load(); }, options.snapshots),
+      operate_(store, shop_, operators_, ended_logins_, snapshots_,
+               operate_calls(store, queue_, proxies_)) {
   options.http.api = api_of(buyers_);
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return not_ready_because(); };

@@ -86,6 +86,7 @@ class Service {
   ToolsApi tools_;
   BuyersPages pages_;
   SaleFeed feed_;
+  EndedLogins ended_logins_;
   Operators operators_;
   Proxies proxies_;
   Snapshots snapshots_;

@@ -47,6 +47,7 @@ Task<WatchedSale> look_at(std::shared_ptr<Offer> offer, std::shared_ptr<WaitingR
       auto asked = room->status();
       view.room = co_await asked;
     }
+    view.is_known = true;
   } catch (const std::exception& failure) {
     view.trouble = failure.what();
   }
@@ -83,9 +84,11 @@ double per_second(std::int64_t more, std::chrono::nanoseconds time) {
 
 }  // namespace
 
-Snapshots::Snapshots(Shop& shop, const QueueApi& queue, AskLoad load, SnapshotLimits limits)
+Snapshots::Snapshots(Shop& shop, const QueueApi& queue, EndedLogins& ended, AskLoad load,
+                     SnapshotLimits limits)
     : shop_(shop),
       queue_(queue),
+      ended_(ended),
       load_(std::move(load)),
       limits_(limits),
       name_(fmt::format("{}:{}", host_name(), ::getpid())),
@@ -108,11 +111,11 @@ void Snapshots::stop() {
   waiting_.clear();
 }
 
-void Snapshots::answer(http::Responder respond) {
+void Snapshots::answer(http::Responder respond, Operator who) {
   {
     const std::lock_guard lock{mutex_};
-    if (has_room() && !stopping_) {
-      waiting_.push_back({std::move(respond), now()});
+    if (has_room_for(who) && !stopping_) {
+      waiting_.push_back({std::move(respond), std::move(who), now()});
       somebody_there_.notify_one();
       return;
     }
@@ -120,12 +123,12 @@ void Snapshots::answer(http::Responder respond) {
   respond.send(too_many_pages());
 }
 
-void Snapshots::stream(http::Responder respond, std::optional<WallTime> until) {
+void Snapshots::stream(http::Responder respond, Operator who) {
   {
     const std::lock_guard lock{mutex_};
     std::erase_if(pages_, [](const Page& page) { return !page.stream.is_open(); });
-    if (has_room() && !stopping_) {
-      pages_.push_back({respond.stream(), until});
+    if (has_room_for(who) && !stopping_) {
+      pages_.push_back({respond.stream(), std::move(who)});
       somebody_there_.notify_one();
       return;
     }
@@ -136,6 +139,34 @@ void Snapshots::stream(http::Responder respond, std::optional<WallTime> until) {
 std::size_t Snapshots::pages() const {
   const std::lock_guard lock{mutex_};
   return pages_.size();
+}
+
+/// Where everybody is the operator "local" there is nobody to keep room for.
+bool Snapshots::has_room_for(const Operator& who) const {
+  if (pages_.size() + waiting_.size() >= limits_.pages) return false;
+  const auto is_his = [&](const auto& one) { return one.who.id == who.id; };
+  const auto his = std::ranges::count_if(pages_, is_his) + std::ranges::count_if(waiting_, is_his);
+  return who.is_anybody || std::cmp_less(his, limits_.pages_of_one);
+}
+
+/// Another process may have ended the login of one who looks here.
+void Snapshots::ask_for_logouts() {
+  std::map<std::string, WallTime> logins;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto note = [&](const auto& one) {
+      if (!one.who.login.empty()) logins.emplace(one.who.login, *one.who.until);
+    };
+    std::ranges::for_each(pages_, note);
+    std::ranges::for_each(waiting_, note);
+  }
+  for (const auto& [login, until] : logins)
+    if (!ended_.look_for(login, until)) return;  // the store is away: it would take as long again
+}
+
+bool Snapshots::has_ended(const Operator& who) const {
+  return (who.until && system_clock().wall() >= *who.until) ||
+         (!who.login.empty() && ended_.has(who.login));
 }
 
 bool Snapshots::somebody_is_new() const {
@@ -160,6 +191,7 @@ void Snapshots::work(const std::stop_token& stop) {
     if (is_tick) next_tick_ = now() + limits_.every;
     try {
       if (!looked_ || now() - *looked_ >= limits_.every * 9 / 10) look();
+      ask_for_logouts();
       tell(make(), is_tick);
     } catch (const std::exception& failure) {  // of memory: the next one may succeed
       log(LogLevel::error, fmt::format("console: no snapshot: {}", failure.what()));
@@ -171,10 +203,10 @@ void Snapshots::tell(const std::string& snapshot, bool is_tick) {
   std::vector<Waiting> answered;
   {
     const std::lock_guard lock{mutex_};
-    const auto wall = system_clock().wall();
+    std::erase_if(waiting_, [&](const Waiting& one) { return has_ended(one.who); });
     std::erase_if(pages_, [&](Page& page) {
       if (!std::exchange(page.is_new, false) && !is_tick) return false;
-      if (page.until && wall >= *page.until) return true;
+      if (has_ended(page.who)) return true;
       return !page.stream.send({.id = {}, .event = "state", .data = snapshot});
     });
     const auto is_due = [&](const Waiting& one) {
@@ -185,7 +217,8 @@ void Snapshots::tell(const std::string& snapshot, bool is_tick) {
     waiting_.erase(kept.begin(), kept.end());
   }
   for (auto& one : answered)
-    one.respond.send({.status = 200, .media = http::json_media, .body = snapshot, .fields = {}});
+    one.respond.send(
+        for_operators({.status = 200, .media = http::json_media, .body = snapshot, .fields = {}}));
 }
 
 /// Those that are not archived first. An archived one is asked once.
@@ -223,6 +256,7 @@ void Snapshots::look() {
 void Snapshots::add_rates(std::chrono::nanoseconds since) {
   std::map<std::string, Before, std::less<>> seen;
   for (auto& view : views_) {
+    if (!view.is_known) continue;  // what it had before is too old when the store says it again
     const Before present{view.status.orders, view.room ? view.room->let_in : 0};
     const auto before = before_.find(view.offer->name());
     if (since < longest_gap && before != before_.end()) {

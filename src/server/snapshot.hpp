@@ -15,6 +15,7 @@
 #include "http/responder.hpp"
 #include "server/database_figures.hpp"
 #include "server/operate_text.hpp"
+#include "server/operators.hpp"
 #include "server/queue_api.hpp"
 #include "server/shop.hpp"
 
@@ -24,6 +25,7 @@ struct SnapshotLimits {
   std::chrono::milliseconds every{1000};           ///< the store is asked, and pages are told
   std::chrono::milliseconds database_every{2000};  ///< the database is asked
   std::size_t pages = 64;                          ///< that listen, and that wait for an answer
+  std::size_t pages_of_one = 16;                   ///< operator, so that the others see something
   std::size_t sales = 100;                         ///< shown at a time
   /// Bytes: an event stream takes no more at a time (http::Limits::unsent).
   std::size_t size = std::size_t{48} << 10;
@@ -45,7 +47,8 @@ class Snapshots {
   };
   using AskLoad = std::function<Load()>;
 
-  Snapshots(Shop& shop, const QueueApi& queue, AskLoad load, SnapshotLimits limits);
+  Snapshots(Shop& shop, const QueueApi& queue, EndedLogins& ended, AskLoad load,
+            SnapshotLimits limits);
   ~Snapshots();
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
@@ -53,20 +56,21 @@ class Snapshots {
   void stop();
 
   /// Answers with the present snapshot.
-  void answer(http::Responder respond);
-  /// Answers with a stream of them, until `until`.
-  void stream(http::Responder respond, std::optional<WallTime> until);
+  void answer(http::Responder respond, Operator who);
+  /// Answers with a stream of them, until his login ends.
+  void stream(http::Responder respond, Operator who);
 
   std::size_t pages() const;
 
  private:
   struct Page {
     http::EventStream stream;
-    std::optional<WallTime> until;
+    Operator who;
     bool is_new = true;  ///< was told nothing yet
   };
   struct Waiting {
     http::Responder respond;
+    Operator who;
     SteadyTime since{};
   };
   struct Before {  // of a sale, at the snapshot before
@@ -84,10 +88,13 @@ class Snapshots {
   void tell(const std::string& snapshot, bool is_tick);
   bool somebody_looks() const { return !pages_.empty() || !waiting_.empty(); }
   bool somebody_is_new() const;
-  bool has_room() const { return pages_.size() + waiting_.size() < limits_.pages; }
+  bool has_room_for(const Operator& who) const;
+  void ask_for_logouts();
+  bool has_ended(const Operator& who) const;
 
   Shop& shop_;
   const QueueApi& queue_;
+  EndedLogins& ended_;
   const AskLoad load_;
   const SnapshotLimits limits_;
   const std::string name_;

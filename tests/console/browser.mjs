@@ -19,6 +19,7 @@ function chromium() {
 
 export const launch = () => puppeteer.launch({
   executablePath: chromium(), headless: true, env: {...process.env, TZ: 'UTC'},
+  timeout: 120_000,  // on a busy machine it takes more than half a minute to begin
   // Debian's sandbox refuses root; what is shown here is our own page.
   args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--force-color-profile=srgb', '--lang=en'],
 });

@@ -194,6 +194,69 @@ test('Console.TwoHundredSalesAreFoundByName', async t => {
   await shows(page, 'No sale has “sale-17x” in its name');
 });
 
+test('Console.ASaleThatIsNotShownIsNotSaidToBeNone', async t => {
+  const {api, page} = await consoleOf(t, {sales: Array.from({length: 75}, (_, i) => sale(`sale-${i}`))});
+  api.salesInAll = 1000;
+  await shows(page, '75 of 1,000 sales are shown');
+  await page.type('input[type=search]', 'sale-900');
+  await shows(page, 'No sale that is shown has “sale-900” in its name');
+  await visit(page, '#/sales/sale-900', '“sale-900” is not among the sales that are shown');
+});
+
+test('Console.WhatTheStoreDoesNotSayIsNoFigure', async t => {
+  const {api, page} = await consoleOf(t, {sales: [sale('tea', {dead: 1})]});
+  await visit(page, '#/sales/tea', 'tea');
+  await page.waitForSelector('.uplot canvas');
+  const known = api.sales;
+  const nothing = Object.fromEntries(['stock', 'sold', 'left', 'orders', 'waiting', 'dead', 'lag', 'admitted_per_s', 'in_transfer'].map(name => [name, null]));
+  api.sales = [sale('tea', {...nothing, state: 'unknown', trouble: 'no reply in time', by_state: null})];
+  api.trouble = 'no reply in time';
+  await shows(page, 'unknown');
+  await shows(page, '– left of –');
+  await shows(page, 'The database does not say: no reply in time');
+  assert.deepEqual(await complaints(page), []);
+  assert.match(await page.$eval('[role=img][aria-label^="Units left"]', chart => chart.ariaLabel), /now [\d,]{3,}/);
+  await visit(page, '#/', 'Sales');
+  await page.evaluate(() => {
+    globalThis.said = '';
+    new MutationObserver(() => { said += document.querySelector('[role=status]').innerText; }).observe(document.body, {subtree: true, childList: true, characterData: true});
+  });
+  api.sales = known;
+  api.trouble = '';
+  await page.waitForFunction(() => said.includes('Sale tea: open'));
+  assert.ok(!await page.evaluate(() => said.includes('a new dead letter')));
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.ChartsGoOnWhenTheClockIsSetBack', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)]});
+  await visit(page, '#/sales/tea', 'tea');
+  const left = () => page.$eval('[role=img][aria-label^="Units left"]', chart => chart.ariaLabel);
+  api.setBack = 3_600_000;
+  Object.assign(api.sales[0], {left: 77, state: 'closed'});  // it stays at that
+  await page.waitForFunction(() => document.querySelector('[role=img][aria-label^="Units left"]').ariaLabel.includes('now 77'));
+  assert.match(await left(), /now 77, most 77/);
+});
+
+test('Console.ASaleIsClosedAgainWhereTheDatabaseWasAway', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)]});
+  await visit(page, '#/sales/tea', 'tea');
+  api.trouble = 'the database is away';
+  const close = async label => {
+    await tabTo(page, label);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('dialog[open] input');
+    await page.keyboard.type('tea');
+    await page.keyboard.press('Enter');
+  };
+  await close('Close sale …');
+  await shows(page, 'The sale is over');
+  api.trouble = '';
+  await close('Close again …');
+  await page.waitForFunction(() => !document.querySelector('dialog[open]'));
+  assert.deepEqual(api.asked.map(({body}) => body), [{confirm: 'tea'}, {confirm: 'tea'}]);
+});
+
 test('Console.ARefusalStandsAtItsAction', async t => {
   const {api, page} = await consoleOf(t);
   await visit(page, '#/sales/tea', 'tea');

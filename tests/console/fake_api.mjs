@@ -48,6 +48,9 @@ export class FakeApi {
   isOpen = false;
   isCut = false;        // the line: nothing is answered
   isFrozen = false;     // figures and time stand still
+  setBack = 0;          // ms by which the clock was set back
+  trouble = '';         // of the process
+  salesInAll = null;    // where not all are shown
   beat = 1000;          // ms between snapshots
   locks = [{name: 'stock:42', kind: 'mutex', holders: [{owner: 'shop1:4711:1', left_ms: 28_000}], waiting: 2},
            {name: 'report', kind: 'fair_mutex', holders: [], waiting: 0}];
@@ -85,9 +88,10 @@ export class FakeApi {
 
   /** As it is; of frozen figures, as it was so many seconds before. */
   snapshot(before = 0) {
-    const now = this.isFrozen ? Date.UTC(2026, 0, 2, 3, 4, 5) - 1000 * before : Date.now();
+    const now = this.isFrozen ? Date.UTC(2026, 0, 2, 3, 4, 5) - 1000 * before : Date.now() - this.setBack;
     return {now: new Date(now).toISOString(),
-            process: {name: 'shop1:4711', uptime_s: 4321, trouble: '', connections: 212, requests_per_s: 84.5},
+            process: {name: 'shop1:4711', uptime_s: 4321, trouble: this.trouble, connections: 212, requests_per_s: 84.5},
+            sales_in_all: this.salesInAll ?? this.sales.length, truncated: this.salesInAll !== null,
             sales: this.sales.map(each => (before ? {...each, left: each.left + 12 * before, admitted_per_s: 12 + 6 * Math.sin(before / 4)} : each))};
   }
 
@@ -183,6 +187,7 @@ export class FakeApi {
     if (kind === 'rooms' && verb === 'rate') own.room.rate = body.rate;
     if (kind === 'rooms' && verb === 'close') own.room.state = 'closed';
     if (kind === 'sales' && verb === 'close') own.state = 'closed';
+    if (kind === 'sales' && verb === 'close' && this.trouble) return refusal(503, 'The database of the orders failed', 'close it again');
     if (verb === 'stock' && body.stock < own.sold) return refusal(409, 'More is sold than that', `${own.sold} are sold`);
     if (verb === 'stock') Object.assign(own, {stock: body.stock, left: body.stock - own.sold});
     if (verb === 'revive' || verb === 'settle') {

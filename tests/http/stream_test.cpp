@@ -78,6 +78,19 @@ TEST(HttpStream, V47_ASlowReaderIsDropped) {
   EXPECT_EQ(serving.metric("sluice_http_refused_total{cause=\"slow_event_reader\"}"), "1");
 }
 
+/// What it reads in the end would be minutes old: the system itself takes megabytes for a client.
+TEST(HttpStream, AClientThatDoesNotReadIsDroppedBeforeAMegabyteWaits) {
+  Serving serving;
+  RawClient client{serving.port(), nullptr, 4096};
+  client.send(get("/events"));
+  client.until("\r\n\r\n");
+  auto& stream = serving.kept.streams.at(0);
+  const std::string data(8 << 10, 'x');
+  for (int i = 0; i < 128; ++i)
+    static_cast<void>(stream.send({.id = {}, .event = {}, .data = data}));
+  EXPECT_TRUE(test::comes_true([&] { return !stream.is_open(); }));
+}
+
 TEST(HttpStream, AClientThatLeavesClosesTheStream) {
   Serving serving;
   {

@@ -1,5 +1,6 @@
 // Orders are cancelled, the stock changes, a sale ends: as a model says, and wherever the process
 // is killed.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -245,6 +246,54 @@ TEST_F(SaleEnds, AProcessMayBeKilledAtAnyStepOfACancelOrAChangeOfTheStock) {
         EXPECT_EQ(status.stock, name == "raise" ? 9 : name == "lower" ? 7 : 8);
         if (HasFailure()) return;
       }
+    }
+  }
+}
+
+/// At each step of a change another operator, of another process, changes the stock twice.
+TEST_F(SaleEnds, TwoOperatorsWhoChangeTheStockAtOnceBothFindItDone) {
+  struct Row {
+    std::int64_t mine;
+    std::int64_t others[2];
+    bool is_done;
+  };
+  const Row rows[] = {{9, {7, 8}, true},
+                      {6, {8, 7}, true},
+                      {9, {8, 9}, true},
+                      {7, {9, 7}, true},
+                      {1, {7, 9}, false}};
+  for (const auto& row : rows) {
+    bool met = true;
+    for (int at = 0; met; ++at) {
+      SCOPED_TRACE(fmt::format("{} against {} and {}, at step {}", row.mine, row.others[0],
+                               row.others[1], at));
+      store_ = engine::open_embedded({.clock = &clock_});
+      definition_.stock = 8;
+      sale_ = Sale::create(*store_, definition_).get();
+      orders_ = open_order_store("sqlite::memory:");
+      buy("ann", "r", 5);
+      work();
+
+      met = false;
+      int step = 0;
+      const auto meet = [&] {
+        if (step++ != at) return;
+        met = true;
+        for (const auto stock : row.others) EXPECT_TRUE(sale_.change_stock(*orders_, stock));
+      };
+      test::FaultyStore my_store{*store_};
+      my_store.plan = [&](std::string_view) {
+        meet();
+        return test::Fault::none;
+      };
+      test::WatchedOrders my_orders{*orders_};
+      my_orders.before = [&](std::string_view) { meet(); };
+      auto mine = Sale::load(my_store, "s").get();
+      EXPECT_EQ(mine->change_stock(my_orders, row.mine), row.is_done);
+      expect_agreement();
+      const auto stock = sale_.status().get().stock;
+      EXPECT_TRUE(!met || stock == row.mine || stock == row.others[1]) << stock;
+      if (HasFailure()) return;
     }
   }
 }

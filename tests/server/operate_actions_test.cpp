@@ -3,6 +3,7 @@
 
 #include "http/text.hpp"
 #include "server/operate_fixture.hpp"
+#include "server/paced_answer.hpp"
 #include "sluice/exclusive_lock.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/number.hpp"
@@ -263,6 +264,27 @@ TEST_F(OperateActions, LocksAndNumbersOfTheStoreAreListed) {
   EXPECT_EQ(integer(one, {"left"}), 96);
 }
 
+/// A store of a million keys is looked through for seconds, and a page asks each three.
+TEST(PacedAnswerTest, IsMadeATenthOfTheTime) {
+  VirtualClock clock;
+  PacedAnswer paced{clock};
+  int made = 0;
+  const auto ask = [&] {
+    return paced.get([&] {
+      clock.advance(2s);
+      return fmt::to_string(++made);
+    });
+  };
+  EXPECT_EQ(ask(), "1");
+  clock.advance(18s - 1ms);
+  EXPECT_EQ(ask(), "1");
+  clock.advance(1ms);
+  EXPECT_EQ(ask(), "2");
+  clock.advance(18s);
+  EXPECT_THROW(paced.get([]() -> std::string { throw Error{Errc::connection, "away"}; }), Error);
+  EXPECT_EQ(ask(), "3");
+}
+
 // --- the journal ---
 
 TEST_F(OperateActions, TheJournalSaysWhoDidWhat) {
@@ -322,6 +344,54 @@ TEST_F(OperateActions, WhatTheJournalCannotTakeIsNotDone) {
   service_.reset();
 }
 
+/// A login needs no store; what the journal does not have of it the log has.
+TEST_F(OperateActions, ALoginThatTheJournalCannotTakeIsInTheLog) {
+  test::CollectedLog log;
+  test::FaultyStore faulty{*store_};
+  faulty.plan = [](std::string_view call) {
+    return call == "XADD" ? test::Fault::refused : test::Fault::none;
+  };
+  const std::vector sales{tea(10)};
+  service_ = std::make_unique<Service>(faulty, with_keys(), sales);
+  EXPECT_EQ(ask("POST", "/console/login", {}, "key=" + ann_.key).status, 204);
+  EXPECT_TRUE(test::comes_true([&] { return log.count("operator 'ann': log_in") == 1; }))
+      << log.text();
+  service_.reset();
+}
+
+/// An operator who waits for much comes in all the same, and each time it is written down.
+TEST_F(OperateActions, EachLoginIsInTheJournalWhateverElseTheOperatorWaitsFor) {
+  auto options = with_keys();
+  begin({tea(10)}, options);
+  constexpr std::size_t logins = 20;
+  for (std::size_t i = 0; i < logins; ++i)
+    EXPECT_EQ(ask("POST", "/console/login", {}, "key=" + ann_.key).status, 204);
+  EXPECT_TRUE(test::comes_true([&] {
+    return list_of(as(bob_, "GET", "/v1/operate/journal").json(), "entries").size() == logins;
+  }));
+}
+
+TEST_F(OperateActions, TheReasonOfASettlementIsWholeInTheJournal) {
+  begin({tea(10)}, with_keys());
+  std::string reason;
+  while (reason.size() + 3 <= 1000) reason += "\xe6\xb1\x89";
+  const auto body = fmt::format(R"({{"confirm":"tea","reason":"{}"}})", reason);
+  EXPECT_EQ(at_tea("/dead-letters/1-1/settle", body).problem(), "no-letter");
+  const auto journal = get("/v1/operate/journal").json();
+  EXPECT_EQ(text_in(list_of(journal, "entries").front(), "detail"), "id=1-1 reason=" + reason);
+}
+
+TEST_F(OperateActions, PlacesThatNoPageHasAreRefused) {
+  begin({tea(10)}, with_keys());
+  constexpr auto last = "18446744073709551615-18446744073709551615";
+  for (const auto& path : {std::string{"/v1/operate/journal?after="},
+                           std::string{"/v1/operate/sales/tea/dead-letters?after="}})
+    for (const auto* place : {"0-0", last, "%FF", "%00", "%zz"})
+      EXPECT_EQ(get(path + place).problem(), "bad-parameter") << path << place;
+  for (const auto* query : {"q=%FF", "q=a%00", "q=%", "most=%FF", "x=%FF"})
+    EXPECT_EQ(get(fmt::format("{}/orders?{}", of_tea, query)).problem(), "bad-parameter") << query;
+}
+
 TEST_F(OperateActions, ADeedThatNobodyEndedStaysBegun) {
   begin({tea(10)}, with_keys());
   Journal journal{*store_};
@@ -348,6 +418,7 @@ TEST_F(OperateActions, DeadLettersAreSeenWhileTheDatabaseIsAway) {
   EXPECT_EQ(get("/v1/operate/locks").status, 200);
   const auto closed = at_tea("/close", R"({"confirm":"tea"})");
   EXPECT_EQ(closed.status, 503) << closed.body;
+  EXPECT_NE(closed.text("detail").find("close it again"), std::string::npos) << closed.body;
   EXPECT_EQ(buy("ann", "1").problem(), "closed") << "the store sells nothing more at once";
 }
 

@@ -1,4 +1,6 @@
 /// What operators see and do, over real HTTP.
+#include <atomic>
+
 #include "server/operate_fixture.hpp"
 #include "support/faulty_store.hpp"
 
@@ -36,6 +38,13 @@ TEST_F(Operate, TellsASessionWhoHeIs) {
   EXPECT_FALSE(*session.json().find("open")->as_bool());
   EXPECT_FALSE(session.text("version").empty());
   EXPECT_EQ(session.text("now").size(), std::string_view{"2026-01-02T03:04:05.678Z"}.size());
+}
+
+TEST_F(Operate, NoCacheKeepsWhatAnOperatorSees) {
+  begin({tea(10)}, with_keys());
+  for (const auto* path : {"/v1/operate/session", "/v1/operate/state", "/v1/operate/journal",
+                           "/v1/operate/sales/tea/orders", "/v1/operate/locks"})
+    EXPECT_TRUE(get(path).has("Cache-Control: no-store")) << path;
 }
 
 TEST_F(Operate, ASnapshotHasWhatStoreAndDatabaseHave) {
@@ -141,17 +150,18 @@ TEST_F(Operate, MoreSalesThanAPageHasRoomForAreCut) {
   EXPECT_FALSE(*whole.find("truncated")->as_bool());
 }
 
+/// The others ask again and again: a second stream would have to keep up with 50 snapshots a
+/// second.
 TEST_F(Operate, ASlowReaderIsDroppedAndTheOthersGoOn) {
   begin(large_sales(12), with_keys());
   auto slow = follow(4096);
-  auto quick = follow();
-  quick.until("\r\n\r\n");
   EXPECT_TRUE(test::comes_true([&] {
-    EXPECT_FALSE(next_state(quick).is_null());
+    EXPECT_EQ(get("/v1/operate/state").status, 200);
     return test::ask(service_->health_port(), "GET", "/metrics")
                .body.find("sluice_http_refused_total{cause=\"slow_event_reader\"} 1") !=
            std::string::npos;
   }));
+  auto quick = follow();
   EXPECT_FALSE(next_state(quick).is_null());
 }
 
@@ -166,6 +176,55 @@ TEST_F(Operate, NoMorePagesLookThanMay) {
   const auto refused = get("/v1/operate/events");
   EXPECT_EQ(refused.problem(), "busy");
   EXPECT_TRUE(refused.has("Retry-After"));
+}
+
+TEST_F(Operate, OneOperatorLeavesRoomForTheOthers) {
+  auto options = with_keys();
+  options.snapshots.pages_of_one = 2;
+  begin({tea(10)}, options);
+  auto one = follow();
+  auto two = follow();
+  EXPECT_FALSE(next_state(one).is_null());
+  EXPECT_FALSE(next_state(two).is_null());
+  EXPECT_EQ(get("/v1/operate/events").problem(), "busy");
+  EXPECT_EQ(get("/v1/operate/state").problem(), "busy");
+  EXPECT_EQ(as(bob_, "GET", "/v1/operate/state").status, 200);
+}
+
+/// Not "0 units of 0 are left", and not a million orders a second when it is there again.
+TEST_F(Operate, WhatTheStoreDoesNotSayIsUnknownAndNotZero) {
+  test::FaultyStore faulty{*store_};
+  std::atomic is_away{false};
+  faulty.plan = [&](std::string_view call) {
+    return is_away && call == "sale/flow" ? test::Fault::refused : test::Fault::none;
+  };
+  const std::vector sales{tea(10)};
+  service_ = std::make_unique<Service>(faulty, with_keys(), sales);
+  for (const auto* buyer : {"ann", "bob", "cid"}) EXPECT_EQ(buy(buyer, "1").status, 201);
+  auto page = follow();
+  page.until("\r\n\r\n");
+  const auto sale = [&] { return next_state(page).find("sales")->as_array()->front(); };
+  EXPECT_TRUE(test::comes_true([&] {
+    const auto shown = sale();
+    return integer(shown, {"sold"}) == 3 && *member(shown, {"admitted_per_s"})->as_integer() == 0;
+  }));
+  is_away = true;
+  JsonValue shown;
+  EXPECT_TRUE(test::comes_true([&] {
+    shown = sale();
+    return !member(shown, {"trouble"})->as_text()->empty();
+  }));
+  EXPECT_EQ(*member(shown, {"state"})->as_text(), "unknown");
+  for (const auto* figure : {"stock", "sold", "left", "orders", "waiting", "dead", "lag",
+                             "admitted_per_s", "in_transfer"})
+    EXPECT_TRUE(member(shown, {figure})->is_null()) << figure;
+  is_away = false;
+  while (member(shown, {"sold"})->is_null()) shown = sale();
+  for (int i = 0; i < 3; ++i, shown = sale()) {
+    EXPECT_EQ(integer(shown, {"sold"}), 3);
+    EXPECT_EQ(integer(shown, {"admitted_per_s"}), 0) << "nobody has bought meanwhile";
+  }
+  service_.reset();
 }
 
 TEST_F(Operate, WhatBuyersWereAnsweredIsInTheMetrics) {

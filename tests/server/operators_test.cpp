@@ -53,6 +53,65 @@ TEST_F(OperatorsTest, ALoginIsACookieForTwelveHoursThatNoScriptReads) {
   EXPECT_TRUE(logout.has("sluice_console=;") && logout.has("Max-Age=0")) << logout.head;
 }
 
+TEST_F(OperatorsTest, BehindAProxyThatSpeaksTlsTheCookieIsForTlsAlone) {
+  begin({tea(10)}, with_keys());
+  EXPECT_TRUE(log_in(ann_, {{"X-Forwarded-Proto", "https"}}).has("; Secure"));
+  EXPECT_FALSE(log_in(ann_, {{"X-Forwarded-Proto", "http"}}).has("; Secure"));
+}
+
+TEST_F(OperatorsTest, ALogoutEndsEachCopyOfItsCookieAndNoOther) {
+  begin({tea(10)}, with_keys());
+  const auto ended = cookie_in(log_in(ann_));
+  const auto other = cookie_in(log_in(ann_));
+  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", ended}, {"Origin", "http://evil"}}).status,
+            403);
+  EXPECT_EQ(session_of(ended).status, 200) << "another site ends nothing";
+  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", ended}}).status, 204);
+  for (const auto* path : {"/v1/operate/session", "/v1/operate/state", "/v1/operate/events",
+                           "/v1/operate/journal", "/v1/operate/sales/tea/orders"})
+    EXPECT_EQ(ask("GET", path, {{"Cookie", ended}}).problem(), "unknown-key") << path;
+  const auto ours = fmt::format("Host: shop\r\nOrigin: http://shop\r\nCookie: {}\r\n", ended);
+  EXPECT_EQ(status_of("POST", replay, ours), 401);
+  EXPECT_EQ(session_of(other).status, 200);
+  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", ended}}).status, 204) << "again";
+}
+
+TEST_F(OperatorsTest, ALogoutIsKnownToTheOtherProcesses) {
+  auto options = with_keys();
+  options.keys = TokenKeys{{{.id = "k1", .secret = std::string(32, 's')}}};
+  begin({tea(10)}, options);
+  const std::vector sales{tea(10)};
+  Service second{*store_, options, sales};
+  const auto cookie = cookie_in(log_in(ann_));
+  http::RawClient page{second.port()};
+  page.send(
+      fmt::format("GET /v1/operate/events HTTP/1.1\r\nHost: shop\r\nCookie: {}\r\n\r\n", cookie));
+  EXPECT_NE(page.until("\n\n").find("state"), std::string::npos);
+  const auto journal = [&] {
+    return test::ask(second.port(), "GET", "/v1/operate/journal", {{"Cookie", cookie}}).status;
+  };
+  EXPECT_EQ(journal(), 200);
+  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", cookie}}).status, 204);
+  EXPECT_TRUE(test::comes_true([&] { return journal() == 401; }));
+  EXPECT_TRUE(test::comes_true([&] { return page.until("\n\n").empty(); })) << "it is ended, too";
+}
+
+/// A page that looks, where no call says that the login has ended.
+TEST_F(OperatorsTest, APageThatLooksAtAnotherProcessEndsWithTheLogout) {
+  auto options = with_keys();
+  options.keys = TokenKeys{{{.id = "k1", .secret = std::string(32, 's')}}};
+  begin({tea(10)}, options);
+  const std::vector sales{tea(10)};
+  Service second{*store_, options, sales};
+  const auto cookie = cookie_in(log_in(ann_));
+  http::RawClient page{second.port()};
+  page.send(
+      fmt::format("GET /v1/operate/events HTTP/1.1\r\nHost: shop\r\nCookie: {}\r\n\r\n", cookie));
+  EXPECT_NE(page.until("\n\n").find("state"), std::string::npos);
+  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", cookie}}).status, 204);
+  EXPECT_TRUE(test::comes_true([&] { return page.until("\n\n").empty(); }));
+}
+
 TEST_F(OperatorsTest, WhatIsNoKeyOfAnOperatorIsRefused) {
   begin({tea(10)}, with_keys());
   EXPECT_EQ(log_in(till_).problem(), "not-allowed");
@@ -127,6 +186,8 @@ TEST_F(OperatorsTest, APageOfAnotherSiteChangesNothing) {
   const Row rows[] = {{"says nothing", "", 403},
                       {"our origin", "Origin: http://shop:80\r\n", 200},
                       {"our origin behind TLS of a proxy", "Origin: https://shop:80\r\n", 200},
+                      {"the port that it has anyway", "Origin: http://shop\r\n", 200},
+                      {"another port that it has anyway", "Origin: https://shop\r\n", 403},
                       {"another host", "Origin: http://evil:80\r\n", 403},
                       {"another port", "Origin: http://shop:81\r\n", 403},
                       {"a host that begins like ours", "Origin: http://shop:80.evil\r\n", 403},
@@ -189,9 +250,19 @@ TEST_F(OperatorsTest, LoginsThatFailAreLimited) {
   const auto wrong = make_shop_key("ann", {Scope::operate});
   for (std::size_t i = 0; i < FailedLogins::most_a_minute; ++i)
     EXPECT_EQ(log_in(wrong).status, 401);
-  const auto refused = log_in(ann_);
-  EXPECT_EQ(refused.problem(), "too-many-logins") << "the right one, too";
+  const auto refused = log_in(wrong);
+  EXPECT_EQ(refused.problem(), "too-many-logins");
   EXPECT_TRUE(refused.has("Retry-After: ")) << refused.head;
+  EXPECT_EQ(log_in(till_).problem(), "too-many-logins");
+}
+
+/// Those who share an address with an operator, or come by the same proxy, do not keep him out.
+TEST_F(OperatorsTest, ARightKeyComesInHoweverOftenOthersFailed) {
+  begin({tea(10)}, with_keys());
+  const auto wrong = make_shop_key("ann", {Scope::operate});
+  for (std::size_t i = 0; i < 2 * FailedLogins::most_a_minute; ++i) log_in(wrong);
+  EXPECT_EQ(log_in(wrong).status, 429);
+  EXPECT_EQ(log_in(ann_).status, 204);
 }
 
 TEST(FailedLoginsTest, EachNetworkHasItsMinute) {

@@ -1,6 +1,9 @@
 /// What operators see of proxies.
 #include "server/proxies.hpp"
 
+#include <algorithm>
+#include <mutex>
+
 #include "server/operate_fixture.hpp"
 
 namespace sluice::server {
@@ -14,6 +17,7 @@ sluice_proxy_server_state{pool="a\"b",server="10.0.0.2:6379",state="ejected"} 1
 sluice_proxy_server_requests_total{pool="a\"b",server="10.0.0.1:6379"} 30
 sluice_proxy_server_requests_total{pool="a\"b",server="10.0.0.2:6379"} 10
 sluice_proxy_server_requests_total{pool="c",server="x"} 0
+sluice_proxy_server_weight{pool="a\"b",server="10.0.0.1:6379"} 3
 sluice_proxy_uptime_seconds 5
 )";
 
@@ -25,6 +29,8 @@ TEST(ProxyMetrics, TellOfPoolsAndServers) {
   EXPECT_TRUE(pools[0].servers[0].is_alive);
   EXPECT_FALSE(pools[0].servers[1].is_alive);
   EXPECT_EQ(pools[0].servers[0].requests, 30);
+  EXPECT_EQ(pools[0].servers[0].weight, 3);
+  EXPECT_FALSE(pools[0].servers[1].weight) << "a proxy from before does not tell";
 }
 
 TEST(ProxyMetrics, WhatIsNoneSaysNothing) {
@@ -83,6 +89,34 @@ TEST_F(ProxiesTest, AreShownAsFarAsTheyAreReachable) {
     EXPECT_FALSE(*proxies[i].find("reachable")->as_bool()) << i;
     EXPECT_FALSE(proxies[i].find("why")->as_text()->empty()) << i;
   }
+}
+
+/// Each answers only when all are asked: one that is slow holds up no other.
+TEST_F(ProxiesTest, AreAskedAllAtOnce) {
+  constexpr std::size_t count = 8;
+  std::mutex mutex;
+  std::vector<http::Responder> asked;
+  http::Routes routes;
+  routes.add({.method = "GET",
+              .path = "/metrics",
+              .operation = "metrics",
+              .handler = [&](http::Request&&, http::Responder&& respond) {
+                const std::lock_guard lock{mutex};
+                asked.push_back(std::move(respond));
+                if (asked.size() < count) return;
+                for (auto& one : asked) one.send({.status = 200, .body = {}, .fields = {}});
+                asked.clear();
+              }});
+  http::Server server{system_clock(), std::move(routes), http::ServerOptions{.loops = 1}};
+  auto options = with_keys();
+  options.proxies.assign(count, fmt::format("http://127.0.0.1:{}", server.port()));
+  begin({tea(10)}, options);
+  EXPECT_TRUE(test::comes_true([&] {
+    const auto json = get("/v1/operate/proxies").json();
+    return std::ranges::all_of(*json.find("proxies")->as_array(), [](const JsonValue& proxy) {
+      return *proxy.find("reachable")->as_bool();
+    });
+  }));
 }
 
 TEST_F(ProxiesTest, WhatIsNoAddressOfOneIsRefused) {

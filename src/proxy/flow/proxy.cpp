@@ -24,7 +24,10 @@ std::vector<watch::WatchedPool> watched(const Config& config, std::size_t mbuf_s
         .commands = protocol->command_count(),
         .command_name = {},
         .is_open = settings.is_of_cluster() || settings.read_from == ReadFrom::replica});
-    for (const auto& server : config::all_servers(settings)) pool.servers.push_back(server.name);
+    for (const auto& server : config::all_servers(settings)) {
+      pool.servers.push_back(server.name);
+      pool.weights.push_back(server.weight);
+    }
     pool.command_name = [protocol](std::size_t command) {
       return std::string{protocol->command_name(static_cast<std::uint16_t>(command))};
     };

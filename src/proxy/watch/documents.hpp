@@ -28,6 +28,7 @@ std::string statistics_json(const Snapshot& snapshot);
 /// The text of /metrics: sluice_proxy_build_info, sluice_proxy_uptime_seconds; for each row of
 /// counters.def sluice_proxy_<metric_name> with the labels pool and, of servers, server;
 /// sluice_proxy_server_state{pool,server,state}, 1 for the state that a server is in;
+/// sluice_proxy_server_weight{pool,server}, of those that the file names;
 /// sluice_proxy_command_seconds{pool,command} and sluice_proxy_server_seconds{pool,server},
 /// histograms whose bounds are the powers of two from 64 us to 67 s.
 std::string metrics_text(const Snapshot& snapshot, const std::string& version);

@@ -87,6 +87,15 @@ MetricFamily server_state(const Snapshot& snapshot) {
   return rows;
 }
 
+MetricFamily server_weight(const Snapshot& snapshot) {
+  auto rows = family("server_weight", "Weight of the server in the ring", MetricType::Gauge);
+  for (const auto& pool : snapshot.pools)
+    for (const auto& server : pool.servers)
+      if (server.weight)
+        add(rows, {{"pool", pool.name}, {"server", server.name}}).gauge.value = *server.weight;
+  return rows;
+}
+
 std::vector<MetricFamily> families_of(const Snapshot& snapshot, const std::string& version) {
   std::vector<MetricFamily> families{build_info(version), uptime(snapshot)};
   for (const auto& field : pool_fields) {
@@ -102,6 +111,7 @@ std::vector<MetricFamily> families_of(const Snapshot& snapshot, const std::strin
                   {{"pool", pool.name}, {"server", server.name}});
   }
   families.push_back(server_state(snapshot));
+  families.push_back(server_weight(snapshot));
   auto commands =
       family("command_seconds", "Time to answer a request, by command", MetricType::Histogram);
   auto servers = family("server_seconds", "Time a server took to answer", MetricType::Histogram);

@@ -68,9 +68,11 @@ void Registry::set_pools(std::vector<WatchedPool> pools) {
     if (pool.settings.commands != wanted.commands) pool.workers.clear();
     pool.workers.resize(workers());
     pool.in_force = true;
-    for (const auto& name : wanted.servers) {
-      Server& server = pool.servers[name];
+    for (std::size_t i = 0; i < wanted.servers.size(); ++i) {
+      Server& server = pool.servers[wanted.servers[i]];
       server.in_force = true;
+      server.weight.reset();
+      if (i < wanted.weights.size()) server.weight = wanted.weights[i];
       server.workers.resize(workers());
     }
     pool.settings = std::move(wanted);
@@ -138,6 +140,7 @@ PoolFigures Registry::figures_of(const std::string& name, const Pool& pool) cons
   for (const auto& [server_name, server] : pool.servers) {
     auto& of_server = figures.servers.emplace_back();
     of_server.name = server_name;
+    of_server.weight = server.weight;
     of_server.standing = server.status->standing();
     for (const auto& watch : server.workers) {
       if (!watch) continue;

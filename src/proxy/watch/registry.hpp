@@ -6,10 +6,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +67,9 @@ struct WatchedPool {
   std::size_t commands = 0;                              ///< Protocol::command_count()
   std::function<std::string(std::size_t)> command_name;  ///< outlives the configuration
   bool is_open = false;  ///< servers: others may come, and are known while a worker has them
+  /// Of each server in the ring, in the order of `servers`; fewer: the rest have none that is
+  /// known.
+  std::vector<std::uint32_t> weights = {};
 };
 
 struct CommandFigures {
@@ -73,6 +78,7 @@ struct CommandFigures {
 };
 struct ServerFigures {
   std::string name;
+  std::optional<std::uint32_t> weight = {};  ///< in the ring
   ServerTotals totals;
   LatencyCounts latency;
   ServerStanding standing;
@@ -131,6 +137,7 @@ class Registry {
   using PerWorker = std::vector<std::shared_ptr<Watch>>;
   struct Server {
     bool in_force = true;
+    std::optional<std::uint32_t> weight;
     std::shared_ptr<ServerStatus> status = std::make_shared<ServerStatus>();
     PerWorker<ServerWatch> workers;
   };

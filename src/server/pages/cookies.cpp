@@ -5,13 +5,10 @@
 #include "http/text.hpp"
 
 namespace sluice::server {
-namespace {
 
 bool came_by_tls(const http::Request& request) {
   return request.is_tls() || request.field("X-Forwarded-Proto") == "https";
 }
-
-}  // namespace
 
 std::string cookie_of(const http::Request& request, std::string_view name) {
   std::optional<std::string> value;

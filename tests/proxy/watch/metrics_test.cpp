@@ -37,13 +37,17 @@ TEST(Metrics, TextHasEveryRowWithItsLabels) {
   pool.totals.requests = 3;
   auto& server = pool.servers.emplace_back();
   server.name = "s";
+  server.weight = 3;
   server.totals.server_ejected_at = 1'500'000;
+  pool.servers.push_back({.name = "came by itself"});
   const auto text = metrics_text(snapshot, "1.2.3");
   EXPECT_TRUE(has(text, R"(sluice_proxy_build_info{version="1.2.3"} 1)"));
   EXPECT_TRUE(has(text, "sluice_proxy_uptime_seconds 5"));
   EXPECT_TRUE(has(text, R"(sluice_proxy_pool_requests_total{pool="p\"q"} 3)"));
   EXPECT_TRUE(has(text, R"(sluice_proxy_server_state{pool="p\"q",server="s",state="up"} 1)"));
   EXPECT_TRUE(has(text, R"(sluice_proxy_server_state{pool="p\"q",server="s",state="ejected"} 0)"));
+  EXPECT_TRUE(has(text, R"(sluice_proxy_server_weight{pool="p\"q",server="s"} 3)"));
+  EXPECT_EQ(text.find(R"(server_weight{pool="p\"q",server="came)"), text.npos);
   EXPECT_TRUE(has(text, R"(sluice_proxy_server_ejected_at_seconds{pool="p\"q",server="s"} 1.5)"));
   EXPECT_TRUE(has(text, "# HELP sluice_proxy_client_eof_total eof on client connections"));
   EXPECT_TRUE(has(text, "# TYPE sluice_proxy_client_connections gauge"));
