@@ -37,9 +37,13 @@ struct OrderWorkerOptions {
   /// Largest transaction, 1 to 4000 orders. More: more orders a second under a backlog, and more to
   /// do again after a crash. A batch never waits to fill.
   std::size_t batch = 4000;
-  /// How long an idle worker waits in one XREADGROUP BLOCK; also how long it may take to notice a
+  /// How long an idle worker waits for orders at a time; also how long it may take to notice a
   /// stop.
   std::chrono::milliseconds idle_wait{250};
+  /// Waits in the store, on a connection of its own, and has an order at once. False: it looks each
+  /// `idle_wait`, and needs none: where the workers of many sales have one Store, which lets 64
+  /// commands wait at a time.
+  bool blocks = true;
   /// An entry untouched for so long belongs to a dead worker. More than the longest transaction may
   /// take.
   std::chrono::milliseconds claim_after{30'000};

@@ -118,7 +118,9 @@ class OrderWorker::Impl {
   void make_group();
   template <class Do>
   bool attempt(const std::stop_token& stop, Do&& work);
+  /// After a failure. False: it is to stop.
   bool pause(const std::stop_token& stop);
+  bool rest(std::chrono::nanoseconds time, const std::stop_token& stop);
   std::chrono::milliseconds pause_between_looks() const {
     return std::max<std::chrono::milliseconds>(options_.claim_after / 2, 1ms);
   }
@@ -266,10 +268,12 @@ void OrderWorker::Impl::make_group() {
 }
 
 /// False: `stop` came.
-bool OrderWorker::Impl::pause(const std::stop_token& stop) {
+bool OrderWorker::Impl::pause(const std::stop_token& stop) { return rest(pauses_.next(), stop); }
+
+bool OrderWorker::Impl::rest(std::chrono::nanoseconds time, const std::stop_token& stop) {
   Completion woken;
   const std::stop_callback wake{stop, [&] { woken.complete(); }};
-  wait_until(woken, clock_, clock_.steady() + pauses_.next()).get();
+  wait_until(woken, clock_, clock_.steady() + time).get();
   return !stop.stop_requested();
 }
 
@@ -297,9 +301,12 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, 
   if (clock_.steady() >= next_settling_) settle_some();
   while (clock_.steady() >= next_claim_)
     if (auto entries = take_over(stop); !entries.empty()) return entries;
-  if (may_wait && !settle_from_) return queue_.read(options_.batch, options_.idle_wait);
+  if (may_wait && !settle_from_ && options_.blocks)
+    return queue_.read(options_.batch, options_.idle_wait);
   read_ahead();
-  return await_read_ahead();
+  auto entries = await_read_ahead();
+  if (entries.empty() && may_wait && !settle_from_) rest(options_.idle_wait, stop);
+  return entries;
 }
 
 /// Reads the next entries while these are brought into the database.

@@ -31,8 +31,8 @@ class PacedAnswer {
  private:
   const Clock& clock_;
   std::mutex mutex_;
-  std::string last_;                       // guarded by mutex_
-  std::optional<SteadyTime> good_until_;   // guarded by mutex_
+  std::string last_;                      // guarded by mutex_
+  std::optional<SteadyTime> good_until_;  // guarded by mutex_
 };
 
 }  // namespace sluice::server

@@ -20,8 +20,13 @@ struct WrongDatabase : Error {
 
 }  // namespace
 
-Offer::Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptions& options)
-    : store_(store), sale_(std::move(sale)), orders_(orders), options_(options) {}
+Offer::Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptions& options,
+             bool blocks)
+    : store_(store), sale_(std::move(sale)), orders_(orders), options_(options), worker_([&] {
+        auto worker = options.worker;
+        worker.blocks = blocks;
+        return worker;
+      }()) {}
 
 Offer::~Offer() = default;
 
@@ -55,10 +60,10 @@ void Offer::work(const std::stop_token& stop) {
   try {
     if (auto* const bucketed = sale_.bucketed())
       run(BucketedWorker{store_, *bucketed, [this] { return open_order_store(options_.orders); },
-                         options_.worker},
+                         worker_},
           stop);
     else
-      run(OrderWorker{store_, *sale_.parts().front(), orders_, options_.worker}, stop);
+      run(OrderWorker{store_, *sale_.parts().front(), orders_, worker_}, stop);
   } catch (const std::exception& failure) {
     ended = failure.what();
   }
@@ -220,8 +225,17 @@ std::shared_ptr<Offer> Shop::load(const std::string& name) {
     sale = Sale::load(store_, name).get();
     if (!sale) throw Error{Errc::server, "it was made again, and is gone once more"};
   }
-  return std::make_shared<Offer>(store_, load_whole(std::move(*sale)), *orders_of_workers_,
-                                 options_);
+  auto whole = load_whole(std::move(*sale));
+  const bool blocks = options_.worker.blocks && may_block(whole);
+  return std::make_shared<Offer>(store_, std::move(whole), *orders_of_workers_, options_, blocks);
+}
+
+/// Beyond so many, workers would wait for their turns to wait for orders.
+bool Shop::may_block(OfferedSale& next) const {
+  constexpr std::size_t most = 48;  // of 64 that a Store lets wait
+  auto workers = next.parts().size();
+  for (const auto& offer : all()) workers += offer->sale().parts().size();
+  return workers <= most;
 }
 
 /// The sale, or all buckets of the one that it is a bucket of.

@@ -40,8 +40,10 @@ struct ShopOptions {
 /// One sale and its worker, or the workers of its buckets. An archived one has no worker.
 class Offer {
  public:
-  /// `orders` is the worker's; those of buckets open their own.
-  Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptions& options);
+  /// `orders` is the worker's; those of buckets open their own. `blocks` is in place of
+  /// OrderWorkerOptions::blocks.
+  Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptions& options,
+        bool blocks);
   ~Offer();  ///< after the batch under way
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
@@ -72,6 +74,7 @@ class Offer {
   OfferedSale sale_;
   OrderStore& orders_;
   const ShopOptions& options_;
+  const OrderWorkerOptions worker_;
   AnswerCounts answers_;
   mutable std::mutex mutex_;
   std::string trouble_;           // guarded by mutex_
@@ -119,6 +122,7 @@ class Shop {
   void take_in(const std::string& name, At when);
   std::shared_ptr<Offer> load(const std::string& name);
   OfferedSale load_whole(Sale part);
+  bool may_block(OfferedSale& next) const;
   void settle(OfferedSale& sale, At when);
   void add(std::shared_ptr<Offer> offer);
   void note(std::string_view name, const std::string& trouble);

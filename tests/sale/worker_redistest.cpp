@@ -40,6 +40,21 @@ TEST_F(SaleWorker, RunsUntilItIsStopped) {
   test::expect_clean(*store_, sale_, *orders_);
 }
 
+TEST_F(SaleWorker, OneThatOnlyLooksWaitsForNothingInTheStore) {
+  auto options = quick();
+  options.blocks = false;
+  OrderWorker worker{*store_, sale_, *orders_, options};
+  std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
+  buy_many(300);
+  wait_until([&] { return waiting() == 0; });
+  EXPECT_EQ(worker.progress().inserted, 300U);
+  const auto stats = store_->run({"INFO", "clients"}).get().as_text();
+  EXPECT_NE(stats.find("blocked_clients:0"), stats.npos) << stats;
+  thread.request_stop();
+  thread.join();
+  test::expect_clean(*store_, sale_, *orders_);
+}
+
 TEST_F(SaleWorker, TwoWorkersShareTheWork) {
   const auto other_orders = open_order_store(url_);
   OrderWorker one{*store_, sale_, *orders_, quick()};
