@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view prefix = "whsec_";
 constexpr std::string_view version = "v1,";
-constexpr std::size_t longest_id = 128;
+constexpr std::size_t longest_message_id = 128;
 constexpr std::size_t most_signatures = 16;
 
 std::string key_of(std::string_view secret) {
@@ -53,7 +53,7 @@ WebhookHead WebhookKeys::sign(std::string id, WallTime at, std::string_view body
 
 std::string WebhookKeys::refuse(const WebhookHead& head, std::string_view body,
                                 WallTime now) const {
-  if (head.id.empty() || head.id.size() > longest_id || head.id.contains('.'))
+  if (head.id.empty() || head.id.size() > longest_message_id || head.id.contains('.'))
     return "webhook-id is missing, or none";
   const auto second = parse_integer<std::int64_t>(head.timestamp);
   // Of one instant there is one text; and no sum of it and five minutes overflows.
