@@ -75,6 +75,23 @@ bool has_bought_all(const SaleView& view) {
   return view.sale.limit == 1 && view.latest && stands(view.latest->state);
 }
 
+/// He keeps his place for as long as he looks at the page, where scripts run. Without them the page
+/// would have to take away what he types: it comes back when the place is over, and says so.
+void put_stay(PageText& text, const SaleView& view) {
+  const auto& until = view.place->inside_until;
+  if (!until) return;
+  text.status << "<p>Your place is kept until "_html << time_html(*until) << ".</p>\n"_html;
+  text.while_seen = view.place->poll_after;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - view.now);
+  text.again = std::clamp<std::chrono::milliseconds>(left + 2s, 5s, 24h);
+}
+
+/// Whoever sent him here by a link may have named another buyer in it.
+void put_who(PageText& text, const SaleView& view) {
+  if (view.who.empty()) return;
+  text.rest << "<p class=\"soft\">You are here as "_html << view.who << ".</p>\n"_html;
+}
+
 /// What he can do while the sale is open, or about to be.
 void put_deed(PageText& text, const SaleView& view) {
   const auto page = path_of_page(view.sale.name);
@@ -96,9 +113,7 @@ void put_deed(PageText& text, const SaleView& view) {
   if (view.place->state == PlaceState::inside) {
     if (!is_open) return;
     text.status << "<p class=\"state\">It is your turn</p>\n"_html;
-    if (view.place->inside_until)
-      text.status << "<p>Your place is kept until "_html << time_html(*view.place->inside_until)
-                  << ".</p>\n"_html;
+    put_stay(text, view);
     put_buy_form(text, view);
   } else {
     put_place(text, *view.place);
@@ -145,6 +160,7 @@ http::Response sale_page(const SaleView& view) {
   text.head = headline(view.sale);
   put_state(text, view);
   put_latest(text, view);
+  put_who(text, view);
   return page(200, text);
 }
 
