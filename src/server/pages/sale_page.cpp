@@ -107,7 +107,8 @@ void put_deed(PageText& text, const SaleView& view) {
   }
   if (!view.place || view.place->state == PlaceState::left) {
     if (view.place && view.place->closed) return put_refusal(text, problems::queue_closed);
-    text.status << "<p>This sale has a waiting room.</p>\n"_html;
+    text.status << (view.place ? "<p>Your place in the waiting room is over.</p>\n"_html
+                               : "<p>This sale has a waiting room.</p>\n"_html);
     return put_join_form(text, page, view.form_token);
   }
   if (view.place->state == PlaceState::inside) {
