@@ -1,5 +1,5 @@
-// Headers of the PROXY protocol of any bytes: in pieces they are the same as whole, they end where the
-// specification says, so that no byte behind them is taken, and the client is whom they name.
+// Headers of the PROXY protocol of any bytes: in pieces they are the same as whole, they end where
+// the specification says, so that no byte behind them is taken, and the client is whom they name.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -90,7 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto understood = strict(input);
   const bool is_done = whole.stage == ProxyHeader::Stage::done;
-  sluice::test::require(is_done == understood.has_value(), "a header was taken for none, or none for one");
+  sluice::test::require(is_done == understood.has_value(),
+                        "a header was taken for none, or none for one");
   if (is_done)
     sluice::test::require(*understood == Understood{whole.used, whole.client},
                           "it ends elsewhere, or names another client");
