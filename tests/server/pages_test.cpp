@@ -276,6 +276,7 @@ TEST_F(Pages, WhoIsInsideKeepsHisPlaceWhileHeLooksAtTheForm) {
   EXPECT_LE(number("data-seen-poll-ms=\""), 10'000) << "well before it passes";
   EXPECT_GE(number("data-poll-ms=\""), 20'000) << "no window that is left behind keeps it";
   EXPECT_GE(number("http-equiv=\"refresh\" content=\""), 20) << "what he types stays until then";
+  EXPECT_THAT(page.body, HasSubstr("<noscript><p>Your place is kept until "));
 }
 
 class PagesWithKeys : public Pages {

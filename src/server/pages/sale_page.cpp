@@ -75,12 +75,14 @@ bool has_bought_all(const SaleView& view) {
   return view.sale.limit == 1 && view.latest && stands(view.latest->state);
 }
 
-/// He keeps his place for as long as he looks at the page, where scripts run. Without them the page
-/// would have to take away what he types: it comes back when the place is over, and says so.
+/// He keeps his place for as long as he looks at the page, where scripts run: a time that moves on
+/// would be read out again and again. Without them the page would have to take away what he types:
+/// it says the time, comes back when the place is over, and says so.
 void put_stay(PageText& text, const SaleView& view) {
   const auto& until = view.place->inside_until;
   if (!until) return;
-  text.status << "<p>Your place is kept until "_html << time_html(*until) << ".</p>\n"_html;
+  text.rest << "<noscript><p>Your place is kept until "_html << time_html(*until)
+            << ".</p></noscript>\n"_html;
   text.while_seen = view.place->poll_after;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - view.now);
   text.again = std::clamp<std::chrono::milliseconds>(left + 2s, 5s, 24h);
