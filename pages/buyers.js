@@ -3,6 +3,7 @@
 
 (() => {
   let asking = 0;
+  let looking = 0;
 
   // Instants in the words of this phone, and the time to the opening.
   const show_times = () => {
@@ -39,6 +40,13 @@
     asking = setTimeout(ask, ms);
   };
 
+  // Asking keeps his place while he looks at the page. A window that he has left behind keeps it
+  // from nobody: it asks when he comes back.
+  const ask_when_seen = () => {
+    if (document.visibilityState === 'visible') ask();
+    else document.addEventListener('visibilitychange', ask_when_seen, {once: true});
+  };
+
   const ask = async () => {
     try {
       const answer = await fetch(location.pathname, {credentials: 'same-origin'});
@@ -46,13 +54,15 @@
       const had_form = document.querySelector('form.buy');
       // The status alone is read out to who reads by ear, and only where it has changed.
       for (const id of ['status', 'rest']) {
+        // What he has begun to type stays.
+        if (id === 'rest' && had_form && page.querySelector('form.buy')) continue;
         const now = document.getElementById(id);
         const fresh = page.getElementById(id);
         if (now.textContent !== fresh.textContent || id === 'rest')
           now.replaceChildren(...fresh.childNodes);
       }
-      const poll = page.querySelector('main').dataset.pollMs;
-      document.querySelector('main').dataset.pollMs = poll || '';
+      for (const name of ['pollMs', 'seenPollMs'])
+        document.querySelector('main').dataset[name] = page.querySelector('main').dataset[name] || '';
       document.title = page.title;
       begin();
       const form = document.querySelector('form.buy');
@@ -65,8 +75,12 @@
   const begin = () => {
     show_times();
     quiet_buttons();
-    const poll = Number(document.querySelector('main').dataset.pollMs);
-    if (poll > 0) later(poll);
+    const {pollMs, seenPollMs} = document.querySelector('main').dataset;
+    clearTimeout(asking);
+    clearTimeout(looking);
+    document.removeEventListener('visibilitychange', ask_when_seen);
+    if (Number(pollMs) > 0) later(Number(pollMs));
+    if (Number(seenPollMs) > 0) looking = setTimeout(ask_when_seen, Number(seenPollMs));
   };
 
   addEventListener('pageshow', (event) => {

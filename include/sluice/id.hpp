@@ -42,8 +42,8 @@ class IdWorker {
   IdWorker& operator=(IdWorker&&) noexcept;
 
   /// Throws what the store throws (with effect `unknown` an id may have been skipped, which does no
-  /// harm), and Error{server} when the store's clock is outside the layout or the day's sequence
-  /// is used up.
+  /// harm), and Error: server when the store's clock is outside the layout or the day's sequence
+  /// is used up; wrong_type (effect none) when the key of this name is something else.
   Task<std::int64_t> next();
 
   static std::int64_t compose(IdParts parts) noexcept {

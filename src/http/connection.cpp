@@ -1,5 +1,7 @@
 #include "http/connection.hpp"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <exception>
@@ -27,11 +29,10 @@ std::string forwarded_for(const Request& request) {
   return list;
 }
 
-/// A client that does not read is to be dropped soon. By itself the system takes megabytes for it,
-/// which are minutes of events.
-void keep_little_unread(int descriptor, std::size_t bytes) {
-  const auto size = static_cast<int>(bytes);
-  static_cast<void>(::setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, sizeof size));
+/// What the client has not confirmed, of all that it was sent.
+bool has_unconfirmed(int descriptor) {
+  int bytes = 0;
+  return ::ioctl(descriptor, SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
 }  // namespace
@@ -57,6 +58,14 @@ void Connection::close() {
   auto watches = take_watches();
   worker_.forget(*this);
   for (auto& gone : watches) gone.request_stop();
+}
+
+/// The client does not take what it was sent. In an orderly end the kernel would keep that, and ask
+/// the client whether it reads, for minutes.
+void Connection::reset() {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(descriptor(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  close();
 }
 
 void Connection::watch(std::uint64_t request, std::stop_source gone) {
@@ -200,7 +209,6 @@ void Connection::send_answer(Asked asked) {
   text.clear();
   const bool goes_on = asked.stream && asked.stream->is_open && !asked.is_head;
   if (goes_on && !worker_.is_draining()) {
-    keep_little_unread(descriptor(), worker_.limits().unsent);
     stream_ = std::move(asked.stream);
     is_deaf_ = true;
   } else if (!framing.keep_alive) {
@@ -230,7 +238,7 @@ void Connection::send_event(std::string_view bytes) {
     if (asked_.empty()) return;
   }
   worker_.counts().slow_event_reader.add();
-  close();
+  reset();
 }
 
 void Connection::end_stream() {
@@ -305,17 +313,17 @@ void Connection::overdue() {
       worker_.counts().tls.add();
       return close();
     case Phase::body: return refuse(problems::timeout, "the body did not come in time");
-    case Phase::sending: worker_.counts().slow_reader.add(); return close();
+    case Phase::sending: worker_.counts().slow_reader.add(); return reset();
     case Phase::streaming:
       if (std::exchange(was_stuck_, unsent() != 0)) {
         worker_.counts().slow_event_reader.add();
-        return close();
+        return reset();
       }
       write(comment);
       return worker_.enter(*this, Phase::streaming);
     case Phase::idle:
     case Phase::answering:
-    case Phase::lingering: return close();
+    case Phase::lingering: return has_unconfirmed(descriptor()) ? reset() : close();
   }
 }
 

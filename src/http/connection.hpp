@@ -46,6 +46,7 @@ class Connection final : public loop::Stream {
   void overdue();
   /// Its descriptor is closed, and the worker forgets it.
   void close();
+  void reset();
 
  private:
   friend class Worker;

@@ -16,6 +16,8 @@ void Introduction::ready(Readiness) {
     const auto got =
         socket_.read_some(std::span{bytes}.first(std::min(bytes.size(), header_.wants())));
     if (got.outcome == Outcome::would_block) return;
+    // Balancers look in this way whether we listen.
+    if (got.outcome != Outcome::moved && header_.is_empty()) return worker_.left(*this);
     if (got.outcome != Outcome::moved) return worker_.turn_away(*this, "closed in its header");
     header_.read({bytes.data(), got.bytes});
   }

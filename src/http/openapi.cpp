@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.hpp"
 #include "http/response.hpp"
@@ -35,8 +37,39 @@ Json parameters_of(const Route& route) {
   return parameters;
 }
 
+/// What routes are refused by. Most have some in common, which stand in the document once.
+class Refusals {
+ public:
+  /// Refers to the one of this text.
+  Json refer(int status, const std::string& text) {
+    auto& of_status = texts_[status];
+    const auto known = std::ranges::find(of_status, text);
+    const auto at = static_cast<std::size_t>(known - of_status.begin());
+    if (known == of_status.end()) of_status.push_back(text);
+    return Json::object({{"$ref", "#/components/responses/" + name_of(status, at)}});
+  }
+
+  Json all() const {
+    auto responses = Json::object();
+    for (const auto& [status, texts] : texts_)
+      for (std::size_t i = 0; i < texts.size(); ++i)
+        responses.add(name_of(status, i),
+                      Json::object({{"description", texts[i]},
+                                    {"content", content(problem_media, problem_reference)}}));
+    return responses;
+  }
+
+ private:
+  static constexpr auto problem_reference = R"({"$ref":"#/components/schemas/Problem"})";
+  static std::string name_of(int status, std::size_t at) {
+    return std::to_string(status) + '-' + std::to_string(at + 1);
+  }
+
+  std::map<int, std::vector<std::string>> texts_;
+};
+
 /// Problems of one status are one response, which names them all.
-Json responses_of(const Route& route) {
+Json responses_of(const Route& route, Refusals& refusals) {
   auto responses = Json::object();
   for (const auto& answer : route.answers) {
     auto response = Json::object({{"description", answer.description}});
@@ -55,11 +88,7 @@ Json responses_of(const Route& route) {
   for (const auto& [status, text] : problems) {
     if (std::ranges::any_of(route.answers, [&](const auto& row) { return row.status == status; }))
       continue;  // said by the route itself
-    responses.add(
-        std::to_string(status),
-        Json::object(
-            {{"description", text},
-             {"content", content(problem_media, R"({"$ref":"#/components/schemas/Problem"})")}}));
+    responses.add(std::to_string(status), refusals.refer(status, text));
   }
   return responses;
 }
@@ -75,14 +104,14 @@ Json security_of(std::string_view credentials) {
   return alternatives;
 }
 
-Json operation_of(const Route& route) {
+Json operation_of(const Route& route, Refusals& refusals) {
   auto operation = Json::object({{"operationId", route.operation},
                                  {"summary", route.summary},
                                  {"parameters", parameters_of(route)}});
   if (!route.request.empty())
     operation.add("requestBody", Json::object({{"required", true},
                                                {"content", content(json_media, route.request)}}));
-  operation.add("responses", responses_of(route));
+  operation.add("responses", responses_of(route, refusals));
   if (!route.credentials.empty()) operation.add("security", security_of(route.credentials));
   return operation;
 }
@@ -107,10 +136,12 @@ Json named(const std::vector<std::pair<std::string, std::string>>& rows) {
 
 std::string openapi(const Routes& routes, const ApiDocument& document) {
   std::map<std::string_view, Json> paths;
+  Refusals refusals;
   for (const auto& route : routes.all()) {
     std::string method;
     std::ranges::transform(route.method, std::back_inserter(method), lower);
-    paths.try_emplace(route.path, Json::object()).first->second.add(method, operation_of(route));
+    paths.try_emplace(route.path, Json::object())
+        .first->second.add(method, operation_of(route, refusals));
   }
   auto all = Json::object();
   for (const auto& [path, operations] : paths) all.add(path, operations);
@@ -121,6 +152,7 @@ std::string openapi(const Routes& routes, const ApiDocument& document) {
               {"info", Json::object({{"title", document.title}, {"version", document.version}})},
               {"paths", all},
               {"components", Json::object({{"schemas", schemas},
+                                           {"responses", refusals.all()},
                                            {"securitySchemes", named(document.credentials)}})}})
       .text();
 }

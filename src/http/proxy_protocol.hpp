@@ -23,6 +23,8 @@ class ProxyHeader {
   Stage read(std::string_view bytes);
 
   Stage stage() const noexcept { return stage_; }
+  /// Nothing has come.
+  bool is_empty() const noexcept { return bytes_.empty(); }
   /// REQUIRES: stage() is `refused`. A literal.
   std::string_view refusal() const noexcept { return refusal_; }
 

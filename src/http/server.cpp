@@ -29,17 +29,20 @@ std::uint16_t port_of(int descriptor) {
 }
 
 /// One for each loop: sockets that share a port, or one unix socket that all accept from.
-std::vector<net::ServerSocket> listen(net::Endpoint endpoint, std::size_t count) {
+std::vector<net::ServerSocket> listen(net::Endpoint endpoint, std::size_t count,
+                                      const Limits& limits) {
+  net::ListenOptions options{.backlog = backlog,
+                             .share_port = count > 1,
+                             .first = true,
+                             .permissions = {},
+                             .most_unsent = limits.unsent};
   std::vector<net::ServerSocket> sockets;
-  sockets.push_back(net::ServerSocket::open(
-      endpoint, {.backlog = backlog, .share_port = count > 1, .first = true, .permissions = {}}));
+  sockets.push_back(net::ServerSocket::open(endpoint, options));
   endpoint.port = port_of(sockets.front().descriptor());
+  options.first = false;
   while (sockets.size() < count)
     sockets.push_back(endpoint.is_unix() ? sockets.front().duplicate()
-                                         : net::ServerSocket::open(endpoint, {.backlog = backlog,
-                                                                              .share_port = true,
-                                                                              .first = false,
-                                                                              .permissions = {}}));
+                                         : net::ServerSocket::open(endpoint, options));
   return sockets;
 }
 
@@ -86,7 +89,7 @@ Server::Server(Clock& clock, Routes routes, ServerOptions options) {
   shared_->places.limit(limits.connections, limits.connections_of_a_client);
   const std::size_t loops =
       options.loops != 0 ? options.loops : std::max(1U, std::thread::hardware_concurrency());
-  for (auto& socket : listen(options.listen, loops)) {
+  for (auto& socket : listen(options.listen, loops, limits)) {
     port_ = port_of(socket.descriptor());
     workers_.push_back(std::make_unique<Worker>(clock, *shared_, options.tls, std::move(socket)));
   }

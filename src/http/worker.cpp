@@ -178,6 +178,8 @@ void Worker::introduced(Introduction& introduction) {
   admit(end(introduction), std::move(client));
 }
 
+void Worker::left(Introduction& introduction) { end(introduction); }
+
 void Worker::turn_away(Introduction& introduction, std::string_view why) {
   counts_.proxy_header.add();
   if (failures_.is_due(loop_.now()))

@@ -74,6 +74,8 @@ class Worker final : private Mailbox::Owner, private loop::EventHandler {
   // For introductions, which they end.
   void introduced(Introduction& introduction);
   void turn_away(Introduction& introduction, std::string_view why);
+  /// Without a byte.
+  void left(Introduction& introduction);
 
  private:
   void ready(Readiness readiness) override;

@@ -5,7 +5,12 @@
 --   may have lost it.
 -- Reply: {'issued', seconds since the epoch, first sequence} · {'full', now, s} · {'range', now, s}
 --   (outside 31 bits)
+--   an error: the hash is something else, a lock say, whose end would be the end of the ids
 local state = redis.call('hmget', KEYS[1], 'last', 'day', 'sequence')
+local known = tonumber(state[1] or nil) and tonumber(state[2] or nil) and tonumber(state[3] or nil)
+if redis.call('hlen', KEYS[1]) ~= (known and 3 or 0) then
+  return redis.error_reply('WRONGTYPE the hash of this name has no ids; nothing was written')
+end
 local time = redis.call('time')
 local now = math.max(tonumber(time[1]), tonumber(state[1] or 0), tonumber(ARGV[4]))
 local seconds = now - tonumber(ARGV[2])

@@ -19,9 +19,8 @@ namespace {
                           fmt::format("cannot listen on {}", to_string(endpoint))};
 }
 
-void set(int descriptor, int level, int name) {
-  const int on = 1;
-  static_cast<void>(::setsockopt(descriptor, level, name, &on, sizeof on));
+void set(int descriptor, int level, int name, int value = 1) {
+  static_cast<void>(::setsockopt(descriptor, level, name, &value, sizeof value));
 }
 
 /// Whether the unix socket is of a process that has ended.
@@ -46,6 +45,8 @@ ServerSocket ServerSocket::open(const Endpoint& endpoint, const ListenOptions& o
   } else {
     set(descriptor, SOL_SOCKET, SO_REUSEADDR);
     if (options.share_port && !options.first) set(descriptor, SOL_SOCKET, SO_REUSEPORT);
+    if (options.most_unsent > 0)  // what is accepted has it, too
+      set(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(options.most_unsent));
   }
   if (::bind(descriptor, address.get(), address.size) != 0) fail(endpoint);
   if (options.share_port && options.first && !endpoint.is_unix())

@@ -1,6 +1,7 @@
 /// A socket that waits for clients.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "net/endpoint.hpp"
@@ -14,6 +15,9 @@ struct ListenOptions {
   bool share_port = false;
   bool first = false;  ///< none may listen there yet, not even one that shares the port
   std::optional<unsigned> permissions;  ///< of a unix socket
+  /// Bytes that the kernel takes for a client beyond what its window lets go; 0: some megabytes,
+  /// which a client that does not read would hold. Not of a unix socket.
+  std::size_t most_unsent = 0;
 };
 
 class ServerSocket {

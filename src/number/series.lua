@@ -27,6 +27,15 @@ local function outside(now, days)
   return now < tonumber(ARGV[2]) or now >= tonumber(ARGV[1])
 end
 
+-- part other
+-- Whether the series is another one than its caller's; it may have been made before definitions, or
+-- prefixes, were stored.
+local function is_other(definition, prefix, days)
+  local own = 2 * days + 1
+  return definition and definition ~= ARGV[own + 3] and definition ~= ARGV[own + 5]
+    or prefix and prefix ~= ARGV[own + 4]
+end
+
 -- script next
 -- Take the next numbers of a series, all of one day.
 -- ARGV[2p+2] how many; 0: only the caller's latest number is noted   [2p+3] largest number of a day
@@ -39,6 +48,7 @@ end
 --        {'lost', now_us, day} (numbers of it were given, and nobody knows how many)
 --        {'mismatch', stored definition, stored prefix}
 -- include number/series.lua days
+-- include number/series.lua other
 -- include number/series.lua draw
 return draw(#KEYS - 1)
 
@@ -47,10 +57,14 @@ return draw(#KEYS - 1)
 -- KEYS[p+2] what the wish got   ARGV[2p+10] for how long that is kept, ms
 -- Reply: as number/next; {'other', how many} (the wish has asked for so many before)
 -- include number/series.lua days
+-- include number/series.lua other
 -- include number/series.lua draw
 local got, many = KEYS[#KEYS], ARGV[2 * (#KEYS - 2) + 2]
 local before = redis.call('hmget', got, 'now', 'day', 'first', 'granted', 'asked')
 if before[1] then
+  -- Written by another definition they would be numbers that nobody was given.
+  local state = redis.call('hmget', KEYS[1], 'definition', 'prefix')
+  if is_other(state[1], state[2], #KEYS - 2) then return {'mismatch', state[1], state[2]} end
   if before[5] ~= many then return {'other', tonumber(before[5])} end
   return {'issued', tonumber(before[1]), before[2], tonumber(before[3]), tonumber(before[4])}
 end
@@ -65,14 +79,13 @@ return drawn
 
 -- part draw
 -- As number/next, of which `days` counters are among the keys.
--- REQUIRES: part days
+-- REQUIRES: parts days, other
 local function draw(days)
   local own = 2 * days + 1
-  local definition, prefix, before = ARGV[own + 3], ARGV[own + 4], ARGV[own + 5]
+  local definition, prefix = ARGV[own + 3], ARGV[own + 4]
   local state = redis.call('hmget', KEYS[1], 'definition', 'prefix', 'last', 'day', 'taken')
   -- A series that was made before prefixes were stored takes that of its next caller.
-  if (state[1] and state[1] ~= definition and state[1] ~= before)
-     or (state[2] and state[2] ~= prefix) then
+  if is_other(state[1], state[2], days) then
     return {'mismatch', state[1], state[2] or prefix}
   end
 

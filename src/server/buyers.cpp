@@ -22,14 +22,19 @@ std::string audience_of(std::string_view sale) { return fmt::format("sale:{}", s
 
 }  // namespace
 
-/// Who does not say who he is, is counted by his address: he may be trying tokens.
 Expected<BuyerId, http::Response> Buyers::who_asks(const http::Request& request,
                                                    std::string_view sale) const {
   auto buyer = named_by(request, sale);
-  if (!limits_) return buyer;
-  auto stopped = buyer ? limits_->stop(request, *buyer) : limits_->stop(request);
-  if (stopped) return Unexpected{std::move(*stopped)};
+  if (auto stopped = stop(request, buyer ? std::optional{*buyer} : std::nullopt))
+    return Unexpected{std::move(*stopped)};
   return buyer;
+}
+
+/// Who does not say who he is, is counted by his address: he may be trying tokens.
+std::optional<http::Response> Buyers::stop(const http::Request& request,
+                                           const std::optional<BuyerId>& buyer) const {
+  if (!limits_) return std::nullopt;
+  return buyer ? limits_->stop(request, *buyer) : limits_->stop(request);
 }
 
 Expected<BuyerId, http::Response> Buyers::named_by(const http::Request& request,

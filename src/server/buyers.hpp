@@ -24,6 +24,9 @@ class Buyers {
   /// Or why he is refused: it is not known who he is, or he asks too often.
   Expected<BuyerId, http::Response> who_asks(const http::Request& request,
                                              std::string_view sale) const;
+  /// The same where it is known otherwise who asks; empty: nobody knows.
+  std::optional<http::Response> stop(const http::Request& request,
+                                     const std::optional<BuyerId>& buyer) const;
   /// The subject of a token for this sale. REQUIRES: has_keys().
   Expected<BuyerId, TokenRefusal> check(std::string_view token, std::string_view sale) const;
   /// Where tokens are needed.

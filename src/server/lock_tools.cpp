@@ -157,7 +157,7 @@ Task<http::Response> LockTools::decide(Wish wish, std::stop_token gone) {
   }
   if (gone.stop_requested()) {
     if (held && held->is_new) {
-      auto withdrawn = lock.withdraw(wish.lease.owner);
+      auto withdrawn = lock.withdraw(wish.lease.owner, held->token);
       co_await withdrawn;
     }
     co_return http::problem(http::problems::unavailable);

@@ -85,6 +85,12 @@ Expected<NumbersWish, http::Response> numbers_wish_of(ToolCall call, const http:
   return wish;
 }
 
+/// Names and prefixes may have spaces: where the one ends and the other begins, the length says.
+std::string series_key(const std::string& name, const SeriesOptions& options) {
+  return fmt::format("{} {} {} {}{}", options.digits, options.zone, name.size(), name,
+                     options.prefix);
+}
+
 Task<http::Response> numbers_of(std::shared_ptr<Series> series, std::string wish,
                                 std::size_t count) {
   auto drawing = series->next_of(std::move(wish), count);
@@ -134,9 +140,8 @@ void NumberTools::next_numbers(http::Request&& request, http::Responder&& respon
   const auto& [caller, name] = asked->call;
   const auto& options = asked->options;
   answer_call(std::move(respond), [&] {
-    auto series =
-        series_.get(fmt::format("{} {} {} {}", options.digits, options.zone, name, options.prefix),
-                    [&] { return std::make_shared<Series>(store_, name, options); });
+    auto series = series_.get(series_key(name, options),
+                              [&] { return std::make_shared<Series>(store_, name, options); });
     return numbers_of(std::move(series), fmt::format("{} {}", caller, asked->key), asked->count);
   });
 }

@@ -4,10 +4,10 @@
 
 #include "base/json_value.hpp"
 #include "http/text.hpp"
-#include "net/endpoint.hpp"
 #include "server/bearer.hpp"
 #include "server/pages/cookies.hpp"
 #include "server/problems.hpp"
+#include "server/this_machine.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::server {
@@ -20,18 +20,6 @@ constexpr std::string_view the_login_has_ended = "the login has ended: log in ag
 
 Unexpected<http::Response> refuse_operator(const http::ProblemType& type, std::string_view detail) {
   return Unexpected{refuse_credentials(type, detail)};
-}
-
-/// Without its port: "[::1]:8080" is "::1".
-std::string host_without_port(std::string_view host) {
-  if (host.starts_with('[')) return std::string{host.substr(1, host.find(']') - 1)};
-  return std::string{host.substr(0, host.find(':'))};
-}
-
-bool is_name_of_this_machine(std::string_view field) {
-  const auto host = host_without_port(field);
-  return http::same_word(host, "localhost") || host == "::1" ||
-         (net::is_numeric(host) && host.starts_with("127."));
 }
 
 /// "https://shop.example:8443" of Host "shop.example:8443". The scheme does not count: a proxy may
@@ -103,7 +91,7 @@ Expected<Operators::Proof, http::Response> Operators::prove(const http::Request&
           problems::no_operators,
           "others reach this address, and there are no keys: `sluice serve key --id NAME --scopes "
           "operate` makes one, --shop-keys FILE gives it to the service");
-    if (!is_name_of_this_machine(request.field("Host").value_or("")))
+    if (!names_this_machine(request))
       return refuse_operator(
           problems::other_host,
           "without keys this is for http://127.0.0.1 and http://localhost alone");

@@ -202,6 +202,7 @@ void QueueApi::leave(http::Request&& request, http::Responder&& respond) {
 }
 
 void QueueApi::show_draw(http::Request&& request, http::Responder&& respond) {
+  if (auto stopped = buyers_.stop(request, std::nullopt)) return respond.send(std::move(*stopped));
   auto room = find(request.parameter("sale"));
   if (!room) return respond.send(http::problem(problems::no_queue));
   spawn(answer_draw({std::move(room), {}, {}}, std::move(respond)));
@@ -285,17 +286,16 @@ void QueueApi::add_routes(http::Routes& routes) {
         .operation = row.operation,
         .summary = row.summary,
         .answers = {{200, row.summary, row.schema}},
-        .problems = {&problems::no_queue, &problems::store_failed, &problems::effect_unknown,
-                     &problems::busy},
+        .problems = {&problems::no_queue, &problems::too_many_requests, &problems::store_failed,
+                     &problems::effect_unknown, &problems::busy},
         .handler = [this, serve = row.serve](http::Request&& request, http::Responder&& respond) {
           (this->*serve)(std::move(request), std::move(respond));
         }};
     if (!row.is_public) {
       route.credentials = Buyers::credentials;
       route.parameters = {{"Sluice-Ticket", "header", "The ticket"}};
-      route.problems.insert(route.problems.end(),
-                            {&problems::unknown_buyer, &problems::not_yours, &problems::not_inside,
-                             &problems::queue_closed, &problems::too_many_requests});
+      route.problems.insert(route.problems.end(), {&problems::unknown_buyer, &problems::not_yours,
+                                                   &problems::not_inside, &problems::queue_closed});
     }
     routes.add(std::move(route));
   }

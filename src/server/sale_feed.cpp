@@ -19,8 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 
 const std::string event_schema =
-    R"({"type":"string","description":"Events state, sold-out, reopened, closed; the data of each
-is {\"sale\",\"state\",\"left\",\"opens_at\"}"})";
+    R"({"type":"string",
+"description":"Events state, sold-out, reopened, closed; data: sale, state, left, opens_at"})";
 
 std::string feed_data(const SaleDefinition& sale, const SaleStatus& status) {
   auto json = Json::object(

@@ -10,6 +10,7 @@
 #include "base/thread.hpp"
 #include "server/console.hpp"
 #include "server/operate_calls.hpp"
+#include "server/this_machine.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/store.hpp"
 
@@ -33,11 +34,6 @@ TokenKeys keys_of_this_process() {
   return TokenKeys{{{.id = "process", .secret = random_hex_128() + random_hex_128()}}};
 }
 
-Operators::Options operators_options(const http::ServerOptions& http) {
-  return {.is_of_this_machine = net::is_of_this_machine(http.listen) && http.trusted.empty() &&
-                                http.proxy_protocol.empty()};
-}
-
 }  // namespace
 
 Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefinition> sales)
@@ -52,12 +48,12 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       orders_(shop_, shop_keys_, threads_),
       payments_(shop_, threads_, std::move(options.providers)),
       messenger_(shop_, std::move(options.messenger)),
-      tools_(store, shop_keys_, net::is_of_this_machine(options.http.listen)),
+      tools_(store, shop_keys_, serves_this_machine_alone(options.http)),
       pages_(shop_, buyers_, threads_, queue_, signing_),
       feed_(shop_, limits_, options.feed),
       ended_logins_(store),
       operators_(shop_keys_, signing_, ended_logins_, system_clock(),
-                 operators_options(options.http)),
+                 {.is_of_this_machine = serves_this_machine_alone(options.http)}),
       proxies_(std::move(options.proxies)),
       snapshots_(
           shop_, queue_, ended_logins_, [this] { return load(); }, options.snapshots),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/problems.hpp"
+#include "server/this_machine.hpp"
 
 namespace sluice::server {
 namespace {
@@ -11,11 +12,6 @@ constexpr std::size_t longest_name = 200;
 
 Unexpected<http::Response> refuse_call(const http::ProblemType& type, std::string_view detail) {
   return Unexpected{http::problem(type, detail)};
-}
-
-bool is_this_machine(std::string_view client) {
-  return client.empty() || client == "::1" || client.starts_with("127.") ||
-         client.starts_with("::ffff:127.");
 }
 
 /// A browser says of which site the page is that asks; programs say nothing.
@@ -30,12 +26,15 @@ bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x
 
 Expected<std::string, http::Response> ToolsDoor::caller_of(const http::Request& request) const {
   if (!keys_.is_empty()) return keys_.who_asks(request, Scope::tools);
-  if (!is_of_this_machine_ || !is_this_machine(request.client()))
+  if (!is_of_this_machine_)
     return refuse_call(problems::no_shop_keys,
                        "make one: sluice serve key --id NAME --scopes tools; put the line that it "
                        "shows into a file, and begin the service with --shop-keys FILE");
   if (is_of_another_site(request))
     return refuse_call(problems::not_allowed, "a page of another site asks");
+  if (!names_this_machine(request))
+    return refuse_call(problems::other_host,
+                       "without keys this is for http://127.0.0.1 and http://localhost alone");
   return std::string{};
 }
 
@@ -55,8 +54,8 @@ http::Route ToolsDoor::route(http::Route route) const {
   route.credentials = ShopKeys::credentials;
   route.problems.insert(route.problems.end(),
                         {&problems::bad_parameter, &problems::unknown_key, &problems::not_allowed,
-                         &problems::no_shop_keys, &problems::wrong_kind, &problems::store_failed,
-                         &problems::effect_unknown, &problems::busy});
+                         &problems::no_shop_keys, &problems::other_host, &problems::wrong_kind,
+                         &problems::store_failed, &problems::effect_unknown, &problems::busy});
   return route;
 }
 

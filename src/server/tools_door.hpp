@@ -19,7 +19,7 @@ struct ToolCall {
 };
 
 /// With keys of the shop: who brings one with the scope `tools`. Without: programs of this machine,
-/// if the listener is one of this machine; a page of another site in a browser here is none.
+/// if others do not reach the listener; a page of another site in a browser here is none.
 ///
 /// Threads: any. REQUIRES: the keys live longer.
 class ToolsDoor {

@@ -1,9 +1,12 @@
 // What must not be understood, byte for byte (V41), what is too much (V43), and what is too slow
 // (V39).
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -237,6 +240,52 @@ TEST(HttpHostile, V39_AReaderThatDoesNotReadIsDropped) {
   ASSERT_TRUE(test::comes_true([&] {
     return timed.serving.metric("sluice_http_refused_total{cause=\"slow_reader\"}") == "1";
   }));
+}
+
+/// What the kernel holds of this server's answers, in bytes, of connections whatever their state.
+std::size_t unsent_in_kernel(std::uint16_t port) {
+  std::ifstream table{"/proc/net/tcp"};
+  std::string line;
+  std::size_t bytes = 0;
+  const auto ours = fmt::format("0100007F:{:04X}", port);
+  while (std::getline(table, line)) {
+    std::istringstream words{line};
+    std::string number, local, remote, state, queues;
+    words >> number >> local >> remote >> state >> queues;
+    if (local == ours && state != "0A") bytes += std::stoul(queues.substr(0, 8), nullptr, 16);
+  }
+  return bytes;
+}
+
+// The kernel takes megabytes for each client that does not read, and keeps what is left of it for
+// minutes after the end.
+TEST(HttpHostile, V39_AReaderThatDoesNotReadHoldsLittleOfTheKernelAndNothingAfterItsEnd) {
+  Timed timed;
+  RawClient client{timed.serving.port(), nullptr, 128 << 10};
+  std::string asked;
+  for (int i = 0; i < 400; ++i) asked += get("/large");
+  client.send(asked);
+  const auto port = timed.serving.port();
+  std::size_t before = 0;
+  ASSERT_TRUE(test::comes_true([&] {
+    RawClient other{port};
+    other.ask(get("/hello"));
+    return std::exchange(before, unsent_in_kernel(port)) == before && before > 0;
+  }));
+  EXPECT_LT(before, 512U << 10);
+  timed.clock.advance(31s);
+  EXPECT_TRUE(test::comes_true([&] { return unsent_in_kernel(port) == 0; }));
+}
+
+// All that it did not read lies with the kernel: to the server it is idle.
+TEST(HttpHostile, V39_SoDoesAnIdleOneThatHasNotTakenItsAnswer) {
+  Timed timed;
+  RawClient client{timed.serving.port(), nullptr, 4096};
+  client.send(get("/large"));
+  const auto port = timed.serving.port();
+  ASSERT_TRUE(test::comes_true([&] { return unsent_in_kernel(port) > 0; }));
+  timed.clock.advance(61s);
+  EXPECT_TRUE(test::comes_true([&] { return unsent_in_kernel(port) == 0; }));
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
-// curl as an independent client, in plain and over TLS; curl knows nothing of our reading.
+// curl as an independent client, in plain and over TLS, and HAProxy between it and us: they know
+// nothing of our reading.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client.hpp"
@@ -13,6 +18,7 @@
 #include "serving.hpp"
 #include "sluice/clock.hpp"
 #include "support/certificates.hpp"
+#include "support/free_port.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
@@ -111,6 +117,58 @@ TEST(HttpPeer, V39_AClientThatBeginsNoTlsIsEndedInTime) {
     return client.has_input();
   }));
   EXPECT_TRUE(client.is_closed());
+}
+
+/// HAProxy on a port that answers once this lives, with one server, ours.
+class HaProxy {
+ public:
+  HaProxy(const Serving& serving, std::string_view server_options) : port_(test::free_port()) {
+    std::ofstream{folder_ / "cfg"} << fmt::format(
+        "defaults\n  mode tcp\n  timeout connect 20s\n  timeout client 60s\n  timeout server 60s\n"
+        "listen us\n  bind 127.0.0.1:{}\n  server us 127.0.0.1:{} {}\n",
+        port_, serving.port(), server_options);
+    process_.emplace(
+        std::vector<std::string>{"haproxy", "-db", "-f", (folder_ / "cfg").string()},
+        test::ProcessOptions{.directory = {}, .environment = {}, .output = folder_ / "output"});
+    EXPECT_TRUE(test::comes_true([&] {
+      try {
+        const RawClient client{port_};
+        return true;
+      } catch (const std::system_error&) {
+        return false;
+      }
+    }));
+  }
+  static bool is_there() { return std::system("command -v haproxy >/dev/null 2>&1") == 0; }
+
+  /// The body, by a client that has this address. Empty: the server closes.
+  std::string ask_from(const char* address) const {
+    RawClient client{port_, address};
+    const auto whole = client.ask("GET /client HTTP/1.1\r\nHost: shop\r\n\r\n");
+    const auto end = whole.find("\r\n\r\n");
+    return end == whole.npos ? whole : whole.substr(end + 4);
+  }
+
+ private:
+  const test::TempDir folder_;
+  std::uint16_t port_;
+  std::optional<test::Process> process_;
+};
+
+TEST(HttpPeer, HaProxySaysForWhomItConnects) {
+  if (!HaProxy::is_there()) GTEST_SKIP() << "there is no haproxy";
+  Serving serving{{.proxy_protocol = {"127.0.0.0/8"}}};
+  for (const auto* const options :
+       {"send-proxy-v2", "send-proxy-v2 proxy-v2-options crc32c,authority,ssl,cert-cn",
+        "send-proxy-v2 check check-send-proxy inter 20ms"}) {
+    const HaProxy balancer{serving, options};
+    EXPECT_EQ(balancer.ask_from("127.0.0.77"), "127.0.0.77") << options;
+    EXPECT_EQ(balancer.ask_from("127.0.0.78"), "127.0.0.78") << options;
+  }
+  for (const auto* const options : {"send-proxy", ""}) {
+    const HaProxy balancer{serving, options};
+    EXPECT_EQ(balancer.ask_from("127.0.0.77"), "") << options;
+  }
 }
 
 }  // namespace

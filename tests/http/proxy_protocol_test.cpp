@@ -189,6 +189,17 @@ TEST(ProxyProtocol, FromABalancerNothingElseIsTaken) {
   EXPECT_EQ(serving.metric("sluice_http_connections"), "0");
 }
 
+// Many look every few seconds, and would fill the log.
+TEST(ProxyProtocol, ABalancerThatOnlyLooksWhetherWeListenIsNotTurnedAway) {
+  Serving serving{behind_balancer()};
+  for (int i = 0; i < 3; ++i) RawClient{serving.port()};
+  RawClient{serving.port()}.send("\r\n\r");
+  RawClient client{serving.port()};  // behind all of them: its loop is one
+  EXPECT_EQ(body_of(client.ask(proxy_v4("203.0.113.7") + get("/client"))), "203.0.113.7");
+  EXPECT_TRUE(test::comes_true(
+      [&] { return serving.metric("sluice_http_refused_total{cause=\"proxy_header\"}") == "1"; }));
+}
+
 // Or anybody could say who he is.
 TEST(ProxyProtocol, FromOthersItIsNoHttp) {
   Serving serving{{.loops = 1, .proxy_protocol = {"10.0.0.0/8"}}};

@@ -184,7 +184,9 @@ TEST(HttpOpenApi, V53_IsJsonWithAllThatARouteSays) {
   EXPECT_EQ(buy["parameters"][1]["in"], "header");
   EXPECT_EQ(buy["security"][0].begin().key(), "buyer");
   EXPECT_TRUE(buy["responses"].contains("201"));
-  EXPECT_THAT(std::string{buy["responses"]["409"]["description"]},
+  const std::string refusal = buy["responses"]["409"]["$ref"];
+  EXPECT_EQ(refusal, "#/components/responses/409-1");
+  EXPECT_THAT(std::string{document["components"]["responses"]["409-1"]["description"]},
               HasSubstr("urn:sluice:problem:sold-out"));
   EXPECT_TRUE(document["components"]["schemas"].contains("Wish"));
   EXPECT_TRUE(document["components"]["securitySchemes"].contains("buyer"));

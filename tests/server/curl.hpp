@@ -36,12 +36,12 @@ struct Answer {
 
 using Fields = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-/// One request on a connection of its own.
+/// One request on a connection of its own, by a name of this machine.
 inline Answer ask(std::uint16_t port, std::string_view method, std::string_view path,
                   std::span<const std::pair<std::string_view, std::string_view>> fields,
                   std::string_view body = {}) {
-  auto request = fmt::format("{} {} HTTP/1.1\r\nHost: shop\r\nContent-Length: {}\r\n", method, path,
-                             body.size());
+  auto request = fmt::format("{} {} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n", method,
+                             path, body.size());
   for (const auto& [name, value] : fields) request += fmt::format("{}: {}\r\n", name, value);
   request += fmt::format("\r\n{}", body);
   http::RawClient client{port};

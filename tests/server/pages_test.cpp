@@ -1,6 +1,8 @@
 // The pages for buyers, by a browser without scripts.
 #include <gmock/gmock.h>
 
+#include <regex>
+
 #include "server/browser.hpp"
 #include "server/pages/frame.hpp"
 #include "server/shop_fixture.hpp"
@@ -258,15 +260,40 @@ TEST_F(Pages, AnUnpaidOrderIsCancelledByItsBuyerAlone) {
   EXPECT_THAT(cancelled.body, Not(HasSubstr("/cancel\"")));
 }
 
+// His hold would pass while he reads the form. Scripts ask before it does; without them the page
+// comes back once it has, and says so.
+TEST_F(Pages, WhoIsInsideKeepsHisPlaceWhileHeLooksAtTheForm) {
+  begin_with_room({.rate = 1000, .inside = 1, .hold = 20s});
+  auto ann = browser();
+  const auto page = ann.submit(ann.get("/sales/tea"), "/queue");
+  ASSERT_THAT(page.body, HasSubstr("It is your turn"));
+  const auto number = [&](const std::string& begins) {
+    const std::regex value{begins + "([0-9]+)"};
+    std::smatch found;
+    return std::regex_search(page.body, found, value) ? std::stol(found[1]) : 0;
+  };
+  EXPECT_GT(number("data-seen-poll-ms=\""), 0) << page.body;
+  EXPECT_LE(number("data-seen-poll-ms=\""), 10'000) << "well before it passes";
+  EXPECT_GE(number("data-poll-ms=\""), 20'000) << "no window that is left behind keeps it";
+  EXPECT_GE(number("http-equiv=\"refresh\" content=\""), 20) << "what he types stays until then";
+  EXPECT_THAT(page.body, HasSubstr("<noscript><p>Your place is kept until "));
+}
+
 class PagesWithKeys : public Pages {
  protected:
-  void SetUp() override {
+  void SetUp() override { begin_with_keys({}); }
+  void begin_with_keys(RateLimitOptions rates) {
     auto how = options();
     how.keys = keys_;
+    how.rates = rates;
     begin({tea(5), {.name = "milk", .stock = 5, .number_type = "MILK"}}, std::move(how));
   }
   std::string token(std::string_view sale = "tea", std::chrono::seconds lasts = 1h) const {
-    return buyer_token(keys_, "ann", sale, system_clock().wall() + lasts);
+    return token_of("ann", sale, lasts);
+  }
+  std::string token_of(const std::string& buyer, std::string_view sale = "tea",
+                       std::chrono::seconds lasts = 1h) const {
+    return buyer_token(keys_, buyer, sale, system_clock().wall() + lasts);
   }
 
   const TokenKeys keys_{{{.id = "k", .secret = std::string(32, 'k')}}};
@@ -284,6 +311,77 @@ TEST_F(PagesWithKeys, TheShopsLoginBringsATokenWhichLeavesTheUrl) {
   const auto latest = service_->shop().find("tea")->sale().latest(BuyerId{"ann"}).get();
   ASSERT_TRUE(latest);
   EXPECT_THAT(ann.path(), HasSubstr(fmt::to_string(latest->id))) << "he has bought in his own name";
+}
+
+// Anybody can send a link with a token of his own: what its visitor buys would be the sender's.
+TEST_F(PagesWithKeys, ALinkMakesNobodyAnotherBuyerUnasked) {
+  auto ann = browser();
+  const auto first = token();
+  const auto again = token();
+  EXPECT_THAT(ann.get("/sales/tea?token=" + first).body, HasSubstr("You are here as ann."));
+  const auto asked = ann.get("/sales/tea?token=" + token_of("<b>eve</b>"));
+  EXPECT_THAT(asked.body, HasSubstr("You are here as ann, and this link is for &lt;b&gt;eve"));
+  EXPECT_EQ(ann.cookie("sluice_buyer"), first) << "not yet";
+  EXPECT_THAT(ann.get("/sales/tea").body, HasSubstr("You are here as ann."));
+  EXPECT_EQ(ann.get("/sales/tea?token=" + again).status, 200);
+  EXPECT_EQ(ann.cookie("sluice_buyer"), again) << "she logged in again";
+  const auto form = Browser::form(asked, "/buyer");
+  EXPECT_EQ(
+      ann.send("POST", "/sales/tea/buyer", form.body, "Sec-Fetch-Site: cross-site\r\n").status,
+      403);
+  EXPECT_EQ(browser().send("POST", "/sales/tea/buyer", form.body).status, 401);
+  EXPECT_EQ(ann.send("POST", "/sales/tea/buyer", form.body + "x").status, 401) << "no token";
+  EXPECT_THAT(ann.submit(asked, "/buyer").body, HasSubstr("You are here as &lt;b&gt;eve"));
+}
+
+TEST_F(PagesWithKeys, BuyersAndAddressesAreHeldToTheirRates) {
+  begin_with_keys({.buyer = {.quota = 3, .window = 100s}, .client = {.quota = 10, .window = 100s}});
+  auto ann = browser();
+  ann.set_cookie("sluice_buyer", token());
+  const auto page = ann.get("/sales/tea");
+  EXPECT_EQ(ann.get("/sales/tea/orders/1").status, 404);
+  EXPECT_EQ(ann.submit(page, "/orders").status, 429) << "its answer is a third page";
+  EXPECT_EQ(sold(), 1);
+  const auto refused = ann.send("GET", "/sales/tea");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_TRUE(refused.has("Retry-After: "));
+  EXPECT_EQ(ann.send("POST", "/sales/tea/orders", Browser::form(page, "/orders").body).status, 429);
+  EXPECT_EQ(ann.send("GET", "/sales/tea?token=" + token()).status, 429);
+  auto bob = browser();
+  bob.set_cookie("sluice_buyer", token_of("bob"));
+  EXPECT_EQ(bob.get("/sales/tea").status, 200) << "ann's refusals do not count for her address";
+  int looks = 0;
+  while (looks < 20 && browser().get("/sales/tea").status == 200) ++looks;
+  EXPECT_LT(looks, 10) << "who has no name counts for his address";
+  EXPECT_EQ(browser().get("/sales/tea?token=x").status, 429) << "nor may he try tokens";
+  EXPECT_EQ(browser().get("/sales/assets/buyers.css").status, 200);
+}
+
+// It is left open in a waiting room, and must not stand still at the first failure.
+TEST_F(PagesWithKeys, APageThatIsRefusedForAMomentComesBackByItself) {
+  begin_with_keys({.buyer = {.quota = 1, .window = 60s}, .client = {}});
+  auto ann = browser();
+  ann.set_cookie("sluice_buyer", token());
+  const auto page = ann.get("/sales/tea");
+  for (const auto* const path : {"/sales/tea", "/sales/tea/orders/1"}) {
+    const auto refused = ann.get(path);
+    ASSERT_EQ(refused.status, 429);
+    EXPECT_THAT(refused.body, HasSubstr("http-equiv=\"refresh\""));
+    EXPECT_THAT(refused.body, Not(HasSubstr("data-poll-ms=\"\"")));
+  }
+  const auto sent = ann.send("POST", "/sales/tea/orders", Browser::form(page, "/orders").body);
+  ASSERT_EQ(sent.status, 429);
+  EXPECT_THAT(sent.body, Not(HasSubstr("http-equiv"))) << "a form is not sent twice";
+  EXPECT_THAT(browser().get("/sales/none").body, Not(HasSubstr("http-equiv")));
+}
+
+TEST_F(PagesWithKeys, WhoTriedTheSaleBeforeThereWereKeysCanLogIn) {
+  auto ann = browser();
+  begin({tea(5)});
+  ann = browser();
+  ann.get("/sales/tea");
+  EXPECT_EQ(ann.cookie("sluice_buyer"), "") << "of two by one name neither would be taken";
+  EXPECT_NE(ann.cookie("sluice_browser"), "");
 }
 
 TEST_F(PagesWithKeys, WhoWasNotBroughtCanLookAndNotBuy) {

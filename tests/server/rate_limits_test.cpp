@@ -176,6 +176,19 @@ TEST_F(RateLimited, WhoDoesNotSayWhoHeIsIsCountedByHisAddress) {
   EXPECT_EQ(buy("", "k").status, 429);
 }
 
+// Each of them asks the store.
+TEST_F(RateLimited, WhatEverybodyMaySeeIsCountedByTheAddress) {
+  for (const auto* const path : {"/v1/sales", "/v1/sales/tea", "/v1/sales/tea/queue/draw",
+                                 "/v1/sales/tea/events", "/sales/tea"}) {
+    auto how = options();
+    how.rates = {.buyer = {}, .client = few};
+    how.rooms = {{.name = "tea"}};
+    begin({tea(1000, 0)}, std::move(how));
+    for (int i = 0; i < 5; ++i) ask("GET", "/v1/sales");
+    EXPECT_EQ(ask("GET", path).status, 429) << path;
+  }
+}
+
 TEST_F(RateLimited, BehindATrustedProxyTheClientIsWhomItNames) {
   begin_with({.client = few}, {"127.0.0.0/8"});
   for (int i = 0; i < 5; ++i) EXPECT_EQ(buy_as("ann", "203.0.113.7").status, i == 0 ? 201 : 200);

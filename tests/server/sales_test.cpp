@@ -250,6 +250,9 @@ TEST_F(Sales, V53_EachRouteAndEachProblemIsInTheInterface) {
   how.shop_keys = ShopKeys{{{"till", {Scope::orders}, std::string(32, 'x')}}};
   begin({tea(3)}, std::move(how));
   const auto text = ask("GET", "/openapi.json").body;
+  const auto document = JsonValue::parse(text, {.bytes = 1 << 20, .depth = 64, .members = 1000});
+  EXPECT_TRUE(document) << document.error();
+  EXPECT_LT(text.size(), http::Limits{}.unsent * 2) << "to a client that does not read it";
   for (const auto* const operation :
        {"list_sales", "show_sale", "buy", "show_order", "cancel_order", "enter_queue", "show_place",
         "leave_queue", "show_draw", "take_payment", "list_orders", "refund_order", "watch_sale"})

@@ -43,7 +43,7 @@ class ServedTools : public testing::Test {
   }
   void begin_to_wait(http::RawClient& client, std::string_view key) const {
     client.send(
-        fmt::format("POST /v1/locks/stock HTTP/1.1\r\nHost: shop\r\nIdempotency-Key: {}\r\n"
+        fmt::format("POST /v1/locks/stock HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: {}\r\n"
                     "Content-Length: 17\r\n\r\n{{\"wait_ms\":30000}}",
                     key));
   }

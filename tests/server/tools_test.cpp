@@ -38,7 +38,7 @@ class Tools : public ShopTest {
                      std::string_view wait_ms = "30000") const {
     const auto body = fmt::format(R"({{"wait_ms":{}}})", wait_ms);
     client.send(
-        fmt::format("POST /v1/locks/{} HTTP/1.1\r\nHost: shop\r\nIdempotency-Key: {}\r\n"
+        fmt::format("POST /v1/locks/{} HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: {}\r\n"
                     "Content-Length: {}\r\n\r\n{}",
                     name, key, body.size(), body));
   }
@@ -254,8 +254,47 @@ TEST_F(Tools, ANameOfSomethingElseIsRefusedAndStays) {
     EXPECT_EQ(acquire(name, "k").problem(), "wrong-kind") << name;
     EXPECT_EQ(acquire(name, "k", R"({"wait_ms":1000})").problem(), "wrong-kind") << name;
   }
-  EXPECT_EQ(ask("POST", "/v1/ids/text/next").problem(), "wrong-kind");
+  for (const auto name : {"text", "hash"})
+    EXPECT_EQ(ask("POST", fmt::format("/v1/ids/{}/next", name)).problem(), "wrong-kind") << name;
   EXPECT_EQ(store_->run({"GET", "text"}).get().as_text(), "mine");
+  EXPECT_EQ(store_->run({"HLEN", "hash"}).get().as_integer(), 1);
+}
+
+// They would go with the lock: the next ones would begin again.
+TEST_F(Tools, IdsAreNotDrawnFromAHashThatIsALock) {
+  const auto hold = acquire("stock", "ann");
+  EXPECT_EQ(ask("POST", "/v1/ids/stock/next").problem(), "wrong-kind");
+  EXPECT_EQ(release("stock", hold.text("owner")).status, 204);
+  EXPECT_EQ(ask("POST", "/v1/ids/stock/next").status, 200);
+  EXPECT_EQ(acquire("stock", "ann").problem(), "wrong-kind") << "nor a lock taken from ids";
+  store_->run({"HSET", "odd", "last", "yesterday", "day", "1", "sequence", "1"}).get();
+  EXPECT_EQ(ask("POST", "/v1/ids/odd/next").problem(), "wrong-kind");
+}
+
+// "a b" with "c", and "a" with "b c": between a name and a prefix there may be spaces.
+TEST_F(Tools, NumbersAreOfTheSeriesThatWasAskedFor) {
+  const auto draw = [&](std::string_view name, std::string_view prefix) {
+    return ask("POST", fmt::format("/v1/series/{}/next", name), {{"Idempotency-Key", "k"}},
+               fmt::format(R"({{"prefix":"{}"}})", prefix));
+  };
+  EXPECT_NE(draw("a%20b", "c").body.find("\"c2"), std::string::npos);
+  const auto other = draw("a", "b c");
+  EXPECT_NE(other.body.find("\"b c2"), std::string::npos) << other.body;
+  EXPECT_NE(draw("a", "b c").body.find("0001\""), std::string::npos);
+  EXPECT_EQ(*ask("GET", "/v1/series/a").json().find("given")->as_integer(), 1);
+  EXPECT_EQ(*ask("GET", "/v1/series/a%20b").json().find("given")->as_integer(), 1);
+}
+
+// The same counters written otherwise would be numbers that nobody was given.
+TEST_F(Tools, ARepeatWithAnotherDefinitionGetsNoNumbers) {
+  const auto draw = [&](std::string_view body) {
+    return ask("POST", "/v1/series/MT/next", {{"Idempotency-Key", "k"}}, body);
+  };
+  ASSERT_EQ(draw(R"({"prefix":"A"})").status, 200);
+  for (const auto body : {R"({"prefix":"B"})", R"({"prefix":"A","digits":6})",
+                          R"({"prefix":"A","zone":"Asia/Tokyo"})"})
+    EXPECT_EQ(draw(body).problem(), "other-definition") << body;
+  EXPECT_EQ(draw(R"({"prefix":"A"})").status, 200);
 }
 
 TEST_F(Tools, ARepeatGetsTheSameNumbers) {
@@ -356,11 +395,26 @@ TEST_F(ToolsWithKeys, AProxyInFrontAndAPageOfAnotherSiteAreNotThisMachine) {
   auto how = options();
   how.http.trusted = {"127.0.0.1/32"};
   begin({}, std::move(how));
-  EXPECT_EQ(ask("POST", "/v1/ids/order/next").status, 200);
   EXPECT_EQ(ask("POST", "/v1/ids/order/next", {{"X-Forwarded-For", "203.0.113.9"}}).problem(),
             "no-shop-keys");
+  EXPECT_EQ(ask("POST", "/v1/ids/order/next").problem(), "no-shop-keys")
+      << "a proxy that does not say for whom it asks";
+  how = options();
+  begin({}, std::move(how));
+  EXPECT_EQ(ask("POST", "/v1/ids/order/next").status, 200);
   EXPECT_EQ(ask("POST", "/v1/ids/order/next", {{"Sec-Fetch-Site", "cross-site"}}).problem(),
             "not-allowed");
+  // A site whose name was turned to this machine: to its browser, page and service are one site.
+  for (const auto* const host : {"evil.example", "evil.example:8080", "127.0.0.1.evil.example",
+                                 "localhost.evil.example", "127.evil.example"}) {
+    http::RawClient page{service_->port()};
+    EXPECT_NE(page.ask(fmt::format("POST /v1/ids/order/next HTTP/1.1\r\nHost: {}\r\nOrigin: "
+                                   "http://{}\r\nContent-Length: 0\r\n\r\n",
+                                   host, host))
+                  .find("other-host"),
+              std::string::npos)
+        << host;
+  }
 }
 
 }  // namespace

@@ -104,10 +104,11 @@ Task<bool> LeasedLock::release(OwnerId owner) {
   co_return reply.as_integer() == 1;
 }
 
-Task<bool> LeasedLock::withdraw(OwnerId owner) {
+Task<bool> LeasedLock::withdraw(OwnerId owner, FencingToken token) {
   const auto request = request_of(owner);
+  const auto its_token = std::to_string(token.value);
   const auto keys = this->keys();
-  const std::vector<std::string_view> args{request, names_.channel, most_hand_overs};
+  const std::vector<std::string_view> args{request, names_.channel, most_hand_overs, its_token};
   auto asked =
       store_.run(scripts::lock_mutex_withdraw, Words{keys}, Words{args}, {.repeatable = true});
   const Value reply = co_await asked;

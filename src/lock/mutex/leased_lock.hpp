@@ -64,8 +64,8 @@ class LeasedLock {
   Task<std::optional<FencingToken>> renew(OwnerId owner, std::chrono::milliseconds lease);
   /// False: there was no such hold.
   Task<bool> release(OwnerId owner);
-  /// The same where nobody was told of the hold. One that was asked for again stays.
-  Task<bool> withdraw(OwnerId owner);
+  /// The same where nobody was told of the hold of this token. One that was asked for again stays.
+  Task<bool> withdraw(OwnerId owner, FencingToken token);
   Task<LockInfo> info();
 
   const std::string& name() const noexcept { return names_.key; }

@@ -43,8 +43,8 @@ return tonumber(redis.call('GET', KEYS[2])) or next_token(KEYS[2], 1)
 
 -- script withdraw
 -- End a hold of which nobody was told: its caller has gone. One that was asked for again since is
--- another caller's.
--- ARGV[1] request id   ARGV[2] channel   ARGV[3] most hand-overs in a row
+-- another caller's, and so is a later one of the same wish, which has another token.
+-- ARGV[1] request id   ARGV[2] channel   ARGV[3] most hand-overs in a row   ARGV[4] its token
 -- Reply: 1 ended; 0 not.
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
@@ -55,7 +55,8 @@ return tonumber(redis.call('GET', KEYS[2])) or next_token(KEYS[2], 1)
 -- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
 local held = redis.call('HMGET', KEYS[1], 'sluice:request', 'sluice:repeats')
-if held[1] ~= ARGV[1] or held[2] then
+local token = tonumber(redis.call('GET', KEYS[2]) or nil)
+if held[1] ~= ARGV[1] or held[2] or token ~= tonumber(ARGV[4]) then
   return 0
 end
 hand_over(ARGV[2], tonumber(ARGV[3]))

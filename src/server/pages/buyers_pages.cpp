@@ -34,15 +34,47 @@ http::Response refused(const http::Response& refusal, const std::string& sale, H
   return refusal_page(refusal, {.sale = sale, .again = std::move(again)});
 }
 
+/// The same in place of a page that he may have left open.
+http::Response not_shown(const http::Response& refusal, const std::string& sale) {
+  return refusal_page(refusal, {.sale = sale, .comes_back = true});
+}
+
+using Refuse = http::Response (*)(const http::Response&, const std::string&);
+http::Response refused_form(const http::Response& refusal, const std::string& sale) {
+  return refused(refusal, sale);
+}
+
 /// Answers with the page of `work`, or of its failure.
-Task<void> send_page(Task<http::Response> work, std::string sale, http::Responder respond) {
+Task<void> send_page(Task<http::Response> work, std::string sale, http::Responder respond,
+                     Refuse refuse = &refused_form) {
   http::Response response;
   try {
     response = co_await work;
   } catch (const std::exception& failure) {
-    response = refused(problem_of(failure), sale);
+    response = refuse(problem_of(failure), sale);
   }
   respond.send(std::move(response));
+}
+
+/// A link can say who its visitor is to be, and anybody can send it: whom the browser knows already
+/// is asked first.
+http::Response which_buyer_page(const std::string& sale, const BuyerId& present,
+                                const BuyerId& brought, const std::string& token,
+                                const std::string& form_token) {
+  const auto place = path_of_page(sale);
+  PageText text;
+  text.title << sale;
+  text.head << "<h1>"_html << sale << "</h1>\n"_html;
+  text.status << "<p class=\"state\">You are here as "_html << present.value
+              << ", and this link is for "_html << brought.value << "</p>\n<p>Go on as "_html
+              << brought.value << " only if that is you: what you buy is then theirs.</p>\n"_html;
+  text.rest << "<p><a href=\""_html << place << "\">Stay "_html << present.value
+            << "</a></p>\n<form method=\"post\" action=\""_html << place
+            << "/buyer\">\n<input type=\"hidden\" name=\"form\" value=\""_html << form_token
+            << "\">\n<input type=\"hidden\" name=\"token\" value=\""_html << token
+            << "\">\n<button class=\"quiet\">Go on as "_html << brought.value
+            << "</button>\n</form>\n"_html;
+  return page(200, text);
 }
 
 /// The same wish once more: after no answer, or before a turn that came.
@@ -72,14 +104,32 @@ std::string order_of(const http::Response& bought) {
 void BuyersPages::show_sale(http::Request&& request, http::Responder&& respond) {
   const auto sale = request.parameter("sale");
   auto offer = offer_of(shop_, request);
-  if (!offer) return respond.send(refused(offer.error(), {}));
-  if (const auto token = request.query("token")) {
-    auto greeting = visitors_.greet(request, sale, *token, path_of_page(sale));
-    return respond.send(greeting.status == 303 ? std::move(greeting) : refused(greeting, sale));
-  }
+  if (!offer) return respond.send(not_shown(offer.error(), {}));
+  if (const auto token = request.query("token"))
+    return respond.send(greeted(request, sale, *token));
   auto visitor = visitors_.who_looks(request, sale);
-  spawn(send_page(sale_shown({std::move(*offer), std::move(request), std::move(visitor)}), sale,
-                  std::move(respond)));
+  if (!visitor) return respond.send(not_shown(visitor.error(), sale));
+  spawn(send_page(sale_shown({std::move(*offer), std::move(request), std::move(*visitor)}), sale,
+                  std::move(respond), &not_shown));
+}
+
+http::Response BuyersPages::greeted(const http::Request& request, const std::string& sale,
+                                    const std::string& token) const {
+  const auto brought = visitors_.who_is_brought(request, sale, token);
+  if (!brought) return refused(brought.error(), sale);
+  const auto present = visitors_.known(request, sale);
+  if (!present || *present == *brought) return Visitors::greet(request, sale, token);
+  return which_buyer_page(sale, *present, *brought, token, visitors_.form_token(*present, sale));
+}
+
+void BuyersPages::change_buyer(http::Request&& request, http::Responder&& respond) {
+  auto sent = sent_of(std::move(request));
+  if (!sent) return respond.send(std::move(sent.error()));
+  const auto& sale = sent->offer->name();
+  const std::string token{sent->form.value("token")};
+  const auto brought = visitors_.who_is_brought(sent->request, sale, token);
+  respond.send(brought ? Visitors::greet(sent->request, sale, token)
+                       : refused(brought.error(), sale));
 }
 
 Task<http::Response> BuyersPages::sale_shown(Look look) {
@@ -91,6 +141,7 @@ Task<http::Response> BuyersPages::sale_shown(Look look) {
   if (look.visitor.buyer) {
     const auto& buyer = *look.visitor.buyer;
     view.is_known = true;
+    if (visitors_.have_tokens()) view.who = buyer.value;
     view.form_token = visitors_.form_token(buyer, sale.definition().name);
     view.wish = random_hex_128();
     if (view.status.state != SaleState::archived) {
@@ -211,16 +262,17 @@ Task<http::Response> BuyersPages::bought(Sent sent, Purchase purchase) {
 void BuyersPages::show_order(http::Request&& request, http::Responder&& respond) {
   const auto sale = request.parameter("sale");
   auto offer = offer_of(shop_, request);
-  if (!offer) return respond.send(refused(offer.error(), {}));
+  if (!offer) return respond.send(not_shown(offer.error(), {}));
   const auto visitor = visitors_.who_looks(request, sale);
-  if (!visitor.buyer || visitor.is_new)
+  if (!visitor) return respond.send(not_shown(visitor.error(), sale));
+  if (!visitor->buyer || visitor->is_new)
     return respond.send(refused(http::problem(problems::no_order), sale));
   in_background(
-      threads_, visitor.buyer->value, std::move(respond),
-      [this, offer = *offer, buyer = *visitor.buyer,
+      threads_, visitor->buyer->value, std::move(respond),
+      [this, offer = *offer, buyer = *visitor->buyer,
        word = request.parameter("order")](OrderStore& orders) {
         const auto found = find_order(offer->sale(), orders, own(buyer), word);
-        if (!found) return refused(not_found(offer->sale(), orders, own(buyer)), offer->name());
+        if (!found) return not_shown(not_found(offer->sale(), orders, own(buyer)), offer->name());
         return order_page(offer->sale().definition(), *found,
                           visitors_.form_token(buyer, offer->name()));
       },
@@ -257,6 +309,8 @@ void BuyersPages::add_routes(http::Routes& routes) {
   };
   static constexpr Row rows[] = {
       {"GET", "/sales/{sale}", "page_sale", "A sale, for people", &BuyersPages::show_sale},
+      {"POST", "/sales/{sale}/buyer", "page_change_buyer",
+       "A form: goes on as the buyer whom a link brings", &BuyersPages::change_buyer},
       {"POST", "/sales/{sale}/queue", "page_join", "A form: joins the waiting room",
        &BuyersPages::join},
       {"POST", "/sales/{sale}/queue/leave", "page_leave", "A form: leaves the waiting room",

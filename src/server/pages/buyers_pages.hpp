@@ -1,6 +1,7 @@
 /// The shop for people: pages that need no script.
 ///
 ///   GET  /sales/{sale}                          how it stands, and what one can do
+///   POST /sales/{sale}/buyer                        goes on as the buyer that a link brings
 ///   POST /sales/{sale}/queue, /queue/leave      a place in the waiting room
 ///   POST /sales/{sale}/orders                   buys
 ///   GET  /sales/{sale}/orders/{order}
@@ -49,12 +50,15 @@ class BuyersPages {
   };
 
   void show_sale(http::Request&& request, http::Responder&& respond);
+  void change_buyer(http::Request&& request, http::Responder&& respond);
   void join(http::Request&& request, http::Responder&& respond);
   void leave(http::Request&& request, http::Responder&& respond);
   void buy(http::Request&& request, http::Responder&& respond);
   void show_order(http::Request&& request, http::Responder&& respond);
   void cancel(http::Request&& request, http::Responder&& respond);
 
+  http::Response greeted(const http::Request& request, const std::string& sale,
+                         const std::string& token) const;
   Expected<Sent, http::Response> sent_of(http::Request&& request) const;
   Task<http::Response> sale_shown(Look look);
   Task<std::optional<RoomPlace>> place_of(const Look& look, WaitingRoom& room);

@@ -73,6 +73,9 @@ http::Response page(int status, const PageText& text) {
           << refresh_time(*text.again).count() << "\"></noscript>\n"_html;
   whole << "</head>\n<body>\n<main data-poll-ms=\""_html;
   if (text.again) whole << std::max<std::int64_t>(text.again->count(), 500);
+  if (text.while_seen)
+    whole << "\" data-seen-poll-ms=\""_html
+          << std::max<std::int64_t>(text.while_seen->count(), 500);
   whole << "\">\n"_html << text.head << "<div id=\"status\" role=\"status\">\n"_html << text.status
         << "</div>\n<div id=\"rest\">\n"_html << text.rest
         << "</div>\n</main>\n</body>\n</html>\n"_html;

@@ -21,6 +21,8 @@ struct PageText {
   Html status;  ///< what changes: read out to who reads by ear
   Html rest;    ///< forms and links
   std::optional<std::chrono::milliseconds> again = {};
+  /// Scripts ask for it already then, if somebody looks at the page.
+  std::optional<std::chrono::milliseconds> while_seen = {};
 };
 
 /// No script or style of a page but ours runs, and no other site frames it.

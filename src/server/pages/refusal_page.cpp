@@ -3,12 +3,27 @@
 #include <algorithm>
 
 #include "base/instant.hpp"
+#include "base/integer.hpp"
 #include "base/json_value.hpp"
+#include "base/random.hpp"
 #include "server/pages/frame.hpp"
 #include "server/pages/visitors.hpp"
 
 namespace sluice::server {
 namespace {
+
+/// The service, the store or a proxy is short of something for a moment.
+bool passes(int status) { return status == 429 || status >= 500; }
+
+/// When Retry-After says; with a little chance, so that those who were refused together do not come
+/// back together.
+std::chrono::milliseconds time_to_come_back(const http::Response& refusal) {
+  constexpr std::int64_t usual = 5;
+  auto seconds = usual;
+  for (const auto& [name, value] : refusal.fields)
+    if (name == "Retry-After") seconds = parse_integer<std::int64_t>(value).value_or(usual);
+  return std::chrono::seconds{seconds} + std::chrono::milliseconds{random_below(2000)};
+}
 
 std::string member_of(const JsonValue* object, std::string_view name) {
   const auto* const value = object ? object->find(name) : nullptr;
@@ -39,6 +54,7 @@ http::Response refusal_page(const http::Response& refusal, const RefusalView& vi
   if (!view.sale.empty())
     text.rest << "<p><a href=\""_html << path_of_page(view.sale)
               << "\">Back to the sale</a></p>\n"_html;
+  if (view.comes_back && passes(refusal.status)) text.again = time_to_come_back(refusal);
   auto response = page(refusal.status, text);
   for (const auto& [name, value] : refusal.fields)
     if (name == "Retry-After" || name == "WWW-Authenticate") response.add(name, value);

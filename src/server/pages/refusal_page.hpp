@@ -11,6 +11,8 @@ namespace sluice::server {
 struct RefusalView {
   std::string sale;  ///< where he may go back to; empty: there is none
   Html again = {};   ///< a form that repeats what failed
+  /// It stands where a page was asked for that refreshes by itself, and would go on to.
+  bool comes_back = false;
 };
 
 /// `refusal`: a problem. Its status and Retry-After stay.

@@ -75,6 +75,25 @@ bool has_bought_all(const SaleView& view) {
   return view.sale.limit == 1 && view.latest && stands(view.latest->state);
 }
 
+/// He keeps his place for as long as he looks at the page, where scripts run: a time that moves on
+/// would be read out again and again. Without them the page would have to take away what he types:
+/// it says the time, comes back when the place is over, and says so.
+void put_stay(PageText& text, const SaleView& view) {
+  const auto& until = view.place->inside_until;
+  if (!until) return;
+  text.rest << "<noscript><p>Your place is kept until "_html << time_html(*until)
+            << ".</p></noscript>\n"_html;
+  text.while_seen = view.place->poll_after;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - view.now);
+  text.again = std::clamp<std::chrono::milliseconds>(left + 2s, 5s, 24h);
+}
+
+/// Whoever sent him here by a link may have named another buyer in it.
+void put_who(PageText& text, const SaleView& view) {
+  if (view.who.empty()) return;
+  text.rest << "<p class=\"soft\">You are here as "_html << view.who << ".</p>\n"_html;
+}
+
 /// What he can do while the sale is open, or about to be.
 void put_deed(PageText& text, const SaleView& view) {
   const auto page = path_of_page(view.sale.name);
@@ -90,15 +109,14 @@ void put_deed(PageText& text, const SaleView& view) {
   }
   if (!view.place || view.place->state == PlaceState::left) {
     if (view.place && view.place->closed) return put_refusal(text, problems::queue_closed);
-    text.status << "<p>This sale has a waiting room.</p>\n"_html;
+    text.status << (view.place ? "<p>Your place in the waiting room is over.</p>\n"_html
+                               : "<p>This sale has a waiting room.</p>\n"_html);
     return put_join_form(text, page, view.form_token);
   }
   if (view.place->state == PlaceState::inside) {
     if (!is_open) return;
     text.status << "<p class=\"state\">It is your turn</p>\n"_html;
-    if (view.place->inside_until)
-      text.status << "<p>Your place is kept until "_html << time_html(*view.place->inside_until)
-                  << ".</p>\n"_html;
+    put_stay(text, view);
     put_buy_form(text, view);
   } else {
     put_place(text, *view.place);
@@ -145,6 +163,7 @@ http::Response sale_page(const SaleView& view) {
   text.head = headline(view.sale);
   put_state(text, view);
   put_latest(text, view);
+  put_who(text, view);
   return page(200, text);
 }
 

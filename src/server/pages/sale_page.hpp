@@ -15,6 +15,7 @@ struct SaleView {
   SaleStatus status;
   WallTime now{};                        ///< by the clock of this machine
   bool is_known = false;                 ///< it is known who looks; else he can only look
+  std::string who = {};                  ///< as the shop's login calls him; empty: it does not
   std::optional<SaleOrder> latest = {};  ///< his
   bool has_room = false;
   std::optional<RoomPlace> place = {};  ///< his in the room

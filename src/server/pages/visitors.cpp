@@ -14,6 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view buyer_cookie = "sluice_buyer";
+/// Of a name of its own: a browser that tried the sale before there were keys would send both.
+constexpr std::string_view browser_cookie = "sluice_browser";
 constexpr std::string_view browser_audience = "browser";
 constexpr std::chrono::hours name_lasts{24 * 30};
 /// A page may lie open for a day before its form is sent.
@@ -37,8 +39,12 @@ bool is_of_this_site(const http::Request& request) {
 
 std::string path_of_page(std::string_view sale) { return "/sales/" + http::escape(sale); }
 
+std::string_view Visitors::cookie_name() const noexcept {
+  return buyers_.has_keys() ? buyer_cookie : browser_cookie;
+}
+
 std::optional<BuyerId> Visitors::known(const http::Request& request, std::string_view sale) const {
-  const auto cookie = cookie_of(request, buyer_cookie);
+  const auto cookie = cookie_of(request, cookie_name());
   if (cookie.empty()) return std::nullopt;
   if (buyers_.has_keys()) {
     auto buyer = buyers_.check(cookie, sale);
@@ -48,8 +54,10 @@ std::optional<BuyerId> Visitors::known(const http::Request& request, std::string
   return claims ? std::optional{BuyerId{std::move(claims->subject)}} : std::nullopt;
 }
 
-Visitors::Visitor Visitors::who_looks(const http::Request& request, std::string_view sale) const {
+Expected<Visitors::Visitor, http::Response> Visitors::who_looks(const http::Request& request,
+                                                                std::string_view sale) const {
   Visitor visitor{.buyer = known(request, sale)};
+  if (auto stopped = buyers_.stop(request, visitor.buyer)) return Unexpected{std::move(*stopped)};
   if (visitor.buyer || buyers_.has_keys()) return visitor;
   visitor.buyer = BuyerId{"browser-" + random_hex_128()};
   visitor.is_new = true;
@@ -64,7 +72,7 @@ void Visitors::keep(http::Response& response, const http::Request& request,
   if (!visitor.is_new) return;
   set_cookie(
       response, request,
-      {.name = buyer_cookie, .value = visitor.cookie, .path = "/sales", .max_age = name_lasts});
+      {.name = browser_cookie, .value = visitor.cookie, .path = "/sales", .max_age = name_lasts});
 }
 
 std::string Visitors::form_token(const BuyerId& buyer, std::string_view sale) const {
@@ -79,6 +87,7 @@ Expected<BuyerId, http::Response> Visitors::who_sends(const http::Request& reque
   if (!is_of_this_site(request))
     return Unexpected{http::problem(problems::not_yours, "a page of another site sends this form")};
   auto buyer = known(request, sale);
+  if (auto stopped = buyers_.stop(request, buyer)) return Unexpected{std::move(*stopped)};
   if (!buyer)
     return Unexpected{
         refuse_credentials(problems::unknown_buyer,
@@ -89,17 +98,27 @@ Expected<BuyerId, http::Response> Visitors::who_sends(const http::Request& reque
   return std::move(*buyer);
 }
 
-http::Response Visitors::greet(const http::Request& request, const std::string& sale,
-                               const std::string& token, std::string_view place) const {
+Expected<BuyerId, http::Response> Visitors::who_is_brought(const http::Request& request,
+                                                           std::string_view sale,
+                                                           const std::string& token) const {
   if (!buyers_.has_keys())
-    return http::problem(problems::bad_parameter, "buyers have no tokens here");
-  if (const auto buyer = buyers_.check(token, sale); !buyer)
-    return refuse_credentials(problems::unknown_buyer,
-                              "the token is none of this sale, or has expired: log in again");
+    return Unexpected{http::problem(problems::bad_parameter, "buyers have no tokens here")};
+  auto buyer = buyers_.check(token, sale);
+  if (auto stopped = buyers_.stop(request, buyer ? std::optional{*buyer} : std::nullopt))
+    return Unexpected{std::move(*stopped)};
+  if (!buyer)
+    return Unexpected{refuse_credentials(
+        problems::unknown_buyer, "the token is none of this sale, or has expired: log in again")};
+  return std::move(*buyer);
+}
+
+http::Response Visitors::greet(const http::Request& request, std::string_view sale,
+                               const std::string& token) {
+  const auto place = path_of_page(sale);
   http::Response response{.status = 303, .media = {}, .body = {}, .fields = {}};
   response.add("Location", place).add("Cache-Control", "no-store");
   response.add("Referrer-Policy", "no-referrer");
-  set_cookie(response, request, {.name = buyer_cookie, .value = token, .path = path_of_page(sale)});
+  set_cookie(response, request, {.name = buyer_cookie, .value = token, .path = place});
   return response;
 }
 

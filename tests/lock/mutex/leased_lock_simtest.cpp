@@ -52,15 +52,30 @@ TEST_F(LeasedLockSim, ItIsRenewedAndReleasedByItsOwnersNameAlone) {
 
 // Its client has gone, and asked again at another process: what that one was told stays.
 TEST_F(LeasedLockSim, AHoldThatWasAskedForAgainIsNotWithdrawn) {
+  const auto first = lock_.try_acquire(wish("ann")).get();
+  ASSERT_TRUE(first);
   ASSERT_TRUE(lock_.try_acquire(wish("ann")).get());
-  ASSERT_TRUE(lock_.try_acquire(wish("ann")).get());
-  EXPECT_FALSE(lock_.withdraw(owner_of_wish("ann")).get());
+  EXPECT_FALSE(lock_.withdraw(owner_of_wish("ann"), first->token).get());
   EXPECT_FALSE(lock_.try_acquire(wish("bob")).get());
   lock_.release(owner_of_wish("ann")).get();
-  ASSERT_TRUE(lock_.try_acquire(wish("carl")).get());
-  EXPECT_FALSE(lock_.withdraw(owner_of_wish("ann")).get()) << "another's";
-  EXPECT_TRUE(lock_.withdraw(owner_of_wish("carl")).get());
+  const auto carl = lock_.try_acquire(wish("carl")).get();
+  ASSERT_TRUE(carl);
+  EXPECT_FALSE(lock_.withdraw(owner_of_wish("ann"), carl->token).get()) << "another's";
+  EXPECT_TRUE(lock_.withdraw(owner_of_wish("carl"), carl->token).get());
   EXPECT_TRUE(lock_.try_acquire(wish("bob")).get());
+}
+
+// A process stood still between its grant and its withdrawal. Meanwhile its client was told of the
+// hold at another process, ended it, and holds the lock anew by the same wish.
+TEST_F(LeasedLockSim, AWithdrawalThatComesLateTouchesNoLaterHoldOfTheSameWish) {
+  const auto first = lock_.try_acquire(wish("ann")).get();
+  ASSERT_TRUE(first);
+  lock_.release(owner_of_wish("ann")).get();
+  const auto later = lock_.try_acquire(wish("ann")).get();
+  ASSERT_TRUE(later);
+  EXPECT_FALSE(lock_.withdraw(owner_of_wish("ann"), first->token).get());
+  EXPECT_FALSE(lock_.try_acquire(wish("bob")).get()) << "two would hold it";
+  EXPECT_TRUE(lock_.withdraw(owner_of_wish("ann"), later->token).get());
 }
 
 TEST_F(LeasedLockSim, ItsLeaseAndThatOfAMutexKeepEachOtherOut) {
