@@ -12,6 +12,9 @@
 namespace sluice::server {
 namespace {
 
+/// Of one order: providers tell a payment again while they have no answer, several times at once.
+constexpr std::size_t most_waiting = 100;
+
 /// Empty: a field is missing, or stands twice.
 std::optional<WebhookHead> head_of(const http::Request& request) {
   const auto once = [&](std::string_view name) { return request.count(name) == 1; };
@@ -66,7 +69,7 @@ void PaymentsApi::take(http::Request&& request, http::Responder&& respond) {
       [this, payment = *notice.payment](OrderStore& orders) {
         return keep(shop_, orders, payment);
       },
-      notice.payment->sale);
+      notice.payment->sale, most_waiting);
 }
 
 void PaymentsApi::add_routes(http::Routes& routes) {

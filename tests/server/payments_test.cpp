@@ -1,5 +1,11 @@
 #include <sqlite3/soci-sqlite3.h>
 
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <thread>
+#include <vector>
+
 #include "sale/sql/soci.hpp"
 #include "server/shop_fixture.hpp"
 #include "sluice/order_payments.hpp"
@@ -58,6 +64,28 @@ TEST_F(Payments, V09_AWebhookToldTenTimesIsOneChange) {
                              {{"Sluice-Buyer", "ann"}});
   EXPECT_EQ(cancelled.status, 409);
   EXPECT_EQ(cancelled.problem(), "order-paid");
+}
+
+TEST_F(Payments, V09_AWebhookToldTenTimesAtOneInstantIsTakenEachTime) {
+  begin_paid(3);
+  const auto order = buy("ann", "k");
+  ASSERT_TRUE(test::comes_true([&] { return state("ann", order.text("id")) == "awaiting"; }));
+  constexpr int times = 10;
+  std::barrier together{times};
+  std::array<int, times> answers{};
+  {
+    std::vector<std::jthread> tellers;
+    for (auto& answer : answers)
+      tellers.emplace_back([&] {
+        together.arrive_and_wait();
+        answer = tell(payment_of(order.text("number"))).status;
+      });
+  }
+  EXPECT_EQ(std::ranges::count(answers, 204), times);
+  EXPECT_EQ(state("ann", order.text("id")), "paid");
+  const auto orders = open_order_store(options().shop.orders);
+  EXPECT_EQ(orders->payments().list("tea", PaymentState::applied, 10).size(), 1U);
+  EXPECT_EQ(orders->payments().find("tea", std::stoll(order.text("id")))->version, 1);
 }
 
 TEST_F(Payments, V10_OneThatComesBeforeItsOrderWaitsForIt) {
