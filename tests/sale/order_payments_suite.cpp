@@ -207,6 +207,30 @@ TEST_P(OrderPaymentsSuite, AnOverdueOrderEndsOnceAndALatePaymentAsksForItsUnits)
   expect_sound();
 }
 
+TEST_P(OrderPaymentsSuite, ManyThatAreDueEndTogetherEachOnce) {
+  constexpr std::int64_t count = 9;
+  std::vector<SaleOrder> sold;
+  for (std::int64_t id = 1; id <= count; ++id) sold.push_back(order(id, fmt::format("b{}", id)));
+  sell("1000", sold);
+  const auto kept = payment_of(sold.front(), "e", 7);
+  money().keep(kept);  // and nobody has applied it
+  std::vector<std::int64_t> due;
+  ASSERT_TRUE(test::comes_true([&] { return (due = money().due("s", 99)).size() == count; }));
+  due.push_back(due.back());  // twice
+  due.push_back(999);         // there is none
+  EXPECT_EQ(money().expire_all("s", due), count - 1U);
+  EXPECT_EQ(money().expire_all("s", due), 0U);
+  EXPECT_EQ(money().expire_all("s", {}), 0U);
+  EXPECT_EQ(state(1), OrderState::awaiting);
+  const auto back = orders_->returns("s", 0, 99, true);
+  EXPECT_EQ(back.size(), count - 1U);
+  EXPECT_EQ(money().messages_of("s", count).size(), 1U);
+  orders_->returns_done("s", back);
+  orders_->returns_done("s", back);
+  EXPECT_TRUE(orders_->returns("s", 0, 99, true).empty());
+  expect_sound();
+}
+
 TEST_P(OrderPaymentsSuite, WhatAKeptPaymentIsForDoesNotExpire) {
   sell("1000", {order(1, "ann"), order(2, "bob")});
   ASSERT_TRUE(test::comes_true([&] { return money().due("s", 10).size() == 2; }));

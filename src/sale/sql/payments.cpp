@@ -295,18 +295,32 @@ std::vector<std::int64_t> SqlOrderPayments::due(const std::string& sale, std::si
 }
 
 bool SqlOrderPayments::expire(const std::string& sale, std::int64_t id) {
-  return changing(sale, [&](const SaleTransaction& in) {
-    auto row = in.find(id);
-    if (!row || row->order.state != OrderState::awaiting || row->pay_by_us <= 0 || !in.terms())
-      return false;
-    long long now = 0;
-    in.sql() << fmt::format("SELECT {}", dialect().now_us), soci::into(now);
-    if (row->pay_by_us > now - in.terms()->grace.count() || is_told_of(in, *row)) return false;
-    in.change(*row, OrderState::expired, "order.expired");
-    in.change_stock(row->units());
-    in.note_return(*row, row->units(), SaleTransaction::Return::end);
-    return true;
+  return expire_all(sale, std::span{&id, 1}) == 1;
+}
+
+std::size_t SqlOrderPayments::expire_all(const std::string& sale,
+                                         std::span<const std::int64_t> ids) {
+  std::size_t expired = 0;
+  if (ids.empty()) return expired;
+  changing(sale, [&](const SaleTransaction& in) {
+    expired = 0;
+    for (const auto id : ids) expired += end_unpaid(in, id);
+    return expired > 0;
   });
+  return expired;
+}
+
+bool SqlOrderPayments::end_unpaid(const SaleTransaction& in, std::int64_t id) const {
+  auto row = in.find(id);
+  if (!row || row->order.state != OrderState::awaiting || row->pay_by_us <= 0 || !in.terms())
+    return false;
+  long long now = 0;
+  in.sql() << fmt::format("SELECT {}", dialect().now_us), soci::into(now);
+  if (row->pay_by_us > now - in.terms()->grace.count() || is_told_of(in, *row)) return false;
+  in.change(*row, OrderState::expired, "order.expired");
+  in.change_stock(row->units());
+  in.note_return(*row, row->units(), SaleTransaction::Return::end);
+  return true;
 }
 
 /// A payment was kept that nobody has applied yet: it says what becomes of the order.
