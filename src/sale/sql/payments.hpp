@@ -54,7 +54,7 @@ class SqlOrderPayments final : public OrderPayments {
   static std::optional<KeptPayment> kept(soci::session& sql, const Payment& payment);
   static void settle(const SaleTransaction& sale, const Payment& payment, PaymentState state,
                      const OrderRow* row, const std::string& note = {});
-  bool end_unpaid(const SaleTransaction& in, std::int64_t id) const;
+  static std::int64_t end_unpaid(const SaleTransaction& in, std::int64_t id, long long due_us);
   static bool is_told_of(const SaleTransaction& sale, const OrderRow& row);
   static bool is_asking(const SaleTransaction& sale, const OrderRow& row);
   static std::string reason_of(const SaleTransaction& sale, const OrderRow& row);
