@@ -81,6 +81,8 @@ struct PaymentResult {
   bool now = false;  ///< with this call
   std::string note;
   std::optional<PayableOrder> order;  ///< as it stands now
+  /// This event was kept before and said something else: that counts, and this payment does not.
+  bool differs = false;
 };
 
 /// What became of a wish to cancel some units of an order.

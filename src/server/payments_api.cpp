@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "sale/buckets/bucket_name.hpp"
+#include "sale/differences.hpp"
 #include "server/background.hpp"
 #include "server/problems.hpp"
+#include "sluice/log.hpp"
 #include "sluice/order_payments.hpp"
 
 namespace sluice::server {
@@ -30,7 +32,11 @@ std::optional<WebhookHead> head_of(const http::Request& request) {
 /// provider has to tell it again.
 http::Response keep(Shop& shop, OrderStore& orders, const Payment& payment) {
   if (const auto offer = shop.find(payment.sale)) {
-    offer->sale().pay(orders, payment);
+    if (offer->sale().pay(orders, payment).differs)
+      log(LogLevel::warning,
+          fmt::format("a payment of {} for order '{}' of sale '{}' has the id of another one that "
+                      "came before: it is not kept, and its money is with the provider",
+                      payment.provider, sale::shown(payment.order), offer->name()));
     return {.status = 204};
   }
   if (orders.stock(sale::bucket_name(payment.sale, 0))) {

@@ -159,6 +159,12 @@ TEST_P(OrderPaymentsSuite, AnOrderIsPaidOnceByAPaymentThatFits) {
   const auto again = money().apply(pay);
   EXPECT_FALSE(again.now);
   EXPECT_EQ(again.state, PaymentState::applied);
+  EXPECT_FALSE(again.differs);
+  auto reused = pay;  // the id of an event that came before
+  reused.order = order(2, "bob").number;
+  EXPECT_FALSE(money().keep(reused));
+  EXPECT_TRUE(money().apply(reused).differs);
+  EXPECT_EQ(state(2), OrderState::awaiting);
   const auto wrong = payment_of(order(2, "bob"), "e2", 8);
   money().keep(wrong);
   EXPECT_EQ(money().apply(wrong).state, PaymentState::flagged);

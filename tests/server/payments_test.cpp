@@ -10,6 +10,7 @@
 #include "server/shop_fixture.hpp"
 #include "sluice/order_payments.hpp"
 #include "sluice/payment_provider.hpp"
+#include "support/collected_log.hpp"
 
 namespace sluice::server {
 namespace {
@@ -126,6 +127,23 @@ TEST_F(Payments, V12_AnotherAmountPaysNothingAndIsFlagged) {
   EXPECT_TRUE(test::comes_true(
       [&] { return orders->payments().list("tea", PaymentState::flagged, 10).size() == 1; }));
   EXPECT_EQ(state("ann", order.text("id")), "awaiting");
+}
+
+TEST_F(Payments, AnIdOfAPaymentThatCameBeforePaysNothingAndTheLogSaysSo) {
+  begin_paid(3);
+  const auto ann = buy("ann", "k");
+  const auto bob = buy("bob", "k");
+  ASSERT_TRUE(test::comes_true([&] { return state("bob", bob.text("id")) == "awaiting"; }));
+  auto second = payment_of(bob.text("number"));
+  second.event = payment_of(ann.text("number")).event;
+  const test::CollectedLog lines;
+  EXPECT_EQ(tell(payment_of(ann.text("number"))).status, 204);
+  EXPECT_EQ(tell(payment_of(ann.text("number"))).status, 204);
+  EXPECT_EQ(lines.count("the id of another one"), 0U);
+  EXPECT_EQ(tell(second).status, 204) << "it would be told for ever";
+  EXPECT_EQ(lines.count(fmt::format("order '{}'", bob.text("number"))), 1U) << lines.text();
+  EXPECT_EQ(state("bob", bob.text("id")), "awaiting");
+  service_.reset();
 }
 
 TEST_F(Payments, V05_WhatIsNotPaidInTimeIsSoldAgain) {

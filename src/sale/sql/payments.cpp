@@ -131,6 +131,7 @@ PaymentResult SqlOrderPayments::apply(const Payment& asked) {
     const auto there = kept(sale.sql(), asked);
     if (!there) return false;
     const auto& payment = there->payment;  // what came first counts
+    result.differs = payment != asked;
     if (payment.sale != asked.sale) return false;
     auto row = sale.find_number(payment.order);
     result.state = there->state;
