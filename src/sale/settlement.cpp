@@ -170,11 +170,18 @@ InsertResult Settlement::insert_ended(const SaleOrder& order, OrderState state,
   return result;
 }
 
-/// An order that is not in the database must be in a stream.
+/// An order that is not in the database must be in a stream, unless it has got there meanwhile.
 void Settlement::check_on_its_way(const SaleOrder& order) {
-  if (is_in_streams(store_, keys_, order) ||
-      !orders_.find(sale_.name, std::span{&order.id, 1}).empty())
-    return;
+  const auto is_recorded = [&] {
+    return !orders_.find(sale_.name, std::span{&order.id, 1}).empty();
+  };
+  if (is_where_it_was_put(store_, keys_, order) || is_recorded()) return;
+  bool found = false;
+  read_streams(store_, keys_, [&](const std::vector<StreamOrder>& page) {
+    found |= std::ranges::any_of(
+        page, [&](const StreamOrder& entry) { return entry.order.id == order.id; });
+  });
+  if (found || is_recorded()) return;
   throw Error{Errc::database,
               fmt::format("sale '{0}': order {1} was brought into the database, and {2} does not "
                           "have it: it lost data, see 'sluice sale recover {0}'",

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/integer.hpp"
 #include "sale/order_queue.hpp"
 
@@ -29,8 +27,10 @@ std::int64_t ms_of(const std::string& entry) {
   return parse_integer<std::int64_t>(entry.substr(0, entry.find('-'))).value_or(0);
 }
 
-/// An entry has the time of its admission, and stands behind those of the same millisecond; later
-/// where the store's clock went back, or somebody sent it again.
+}  // namespace
+
+/// An entry has the time of its admission, and stands behind those of the same millisecond; it is
+/// elsewhere where the store's clock went back, or somebody sent it again.
 bool is_where_it_was_put(Store& store, const SaleKeys& keys, const SaleOrder& order) {
   constexpr int most_pages = 25;
   constexpr auto count = "200";
@@ -43,24 +43,13 @@ bool is_where_it_was_put(Store& store, const SaleKeys& keys, const SaleOrder& or
     const auto& entries = page.as_items();
     if (entries.empty()) return false;
     for (const auto& entry : entries)
-      if (const auto there = entry_of(entry).order; there && there->id == order.id) return true;
+      if (const auto there = entry_of(entry).order; there && there->id >= order.id)
+        return there->id == order.id;  // ids rise
     const auto& last = entries.back().as_items().at(0).as_text();
     if (ms_of(last) > issued_ms + late_ms) return false;
     from = "(" + last;
   }
   return false;
-}
-
-}  // namespace
-
-bool is_in_streams(Store& store, const SaleKeys& keys, const SaleOrder& order) {
-  if (is_where_it_was_put(store, keys, order)) return true;
-  bool found = false;
-  read_streams(store, keys, [&](const std::vector<StreamOrder>& page) {
-    found |= std::ranges::any_of(
-        page, [&](const StreamOrder& entry) { return entry.order.id == order.id; });
-  });
-  return found;
 }
 
 StreamsRead read_streams(Store& store, const SaleKeys& keys,
