@@ -1,4 +1,6 @@
 // Payments, deadlines, parts, refunds and messages, on every database and by its own clock.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <latch>
