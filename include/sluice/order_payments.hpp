@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,8 @@ struct PaymentResult {
   bool now = false;  ///< with this call
   std::string note;
   std::optional<PayableOrder> order;  ///< as it stands now
+  /// This event was kept before and said something else: that counts, and this payment does not.
+  bool differs = false;
 };
 
 /// What became of a wish to cancel some units of an order.
@@ -165,6 +168,9 @@ class OrderPayments {
   /// Ends an order if it is still unpaid, and its deadline and grace have passed; not while a
   /// payment of it is kept that nobody has applied. False: it goes on, or has ended before.
   virtual bool expire(const std::string& sale, std::int64_t id) = 0;
+  /// The same of several, in one transaction: where a whole sale is unpaid, each would wait for the
+  /// row of the sale. Returns how many it ended.
+  virtual std::size_t expire_all(const std::string& sale, std::span<const std::int64_t> ids) = 0;
   /// Cancels some units of an order that stands, or all that are left (`units` is 0): they go back
   /// to the stock, and their price goes back if it was paid. Once for each key.
   virtual UnitsResult cancel_units(const std::string& sale, std::int64_t id, std::int64_t units,

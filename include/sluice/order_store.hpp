@@ -200,6 +200,8 @@ class OrderStore {
                                            std::size_t most, bool only_pending) = 0;
   /// The store has the units of this return.
   virtual void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) = 0;
+  /// The same of several, in one transaction.
+  virtual void returns_done(const std::string& sale, std::span<const OrderReturn> returns) = 0;
 
   /// Begins to change what the sale has to sell in all to `stock` units. More units are there at
   /// once, fewer when the change ends. Empty: it has as many. Returns a change that is pending,

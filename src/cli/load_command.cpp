@@ -41,7 +41,8 @@ he comes again when Retry-After says, after a broken connection at once, and wit
 Times count from when he meant to ask, also where no connection was free for him.
 
 It proves what it was told: the same key gets the same order, a number is given once, no more units
-are sold than there are, and the sale counts them. Exit code 1: a promise was broken.
+are sold than there are, and the sale counts them. Exit code 1: a promise was broken; 69: none was
+seen broken, but the service did not let all of it be seen.
 
 Examples:
   sluice loadtest http://127.0.0.1:8080 --sale maotai --buyers 10000 --audit
@@ -82,7 +83,8 @@ int load_test(const Globals& globals, const LoadArgs& args) {
   const auto report = load::run_load_test(options, stop.token(),
                                           [&](const std::string& line) { progress.show(line); });
   print(globals.json, load::json_of(report), load::text_of(report));
-  return report.is_sound() ? exit_ok : exit_check_failed;
+  if (!report.is_sound()) return exit_check_failed;
+  return report.is_seen() || !report.is_complete ? exit_ok : exit_unavailable;
 }
 
 }  // namespace

@@ -385,7 +385,12 @@ bool OrderWorker::Impl::bring_in_money(std::size_t most) {
   const auto ready = money.ready(sale_.name, most);
   for (const auto& payment : ready) try_to([&] { money.apply(payment); });
   const auto due = money.due(sale_.name, most);
-  for (const auto id : due) try_to([&] { money.expire(sale_.name, id); });
+  try {
+    money.expire_all(sale_.name, due);
+  } catch (const Error& failure) {
+    if (failure.errc() != Errc::corrupt) throw;
+    for (const auto id : due) try_to([&] { money.expire(sale_.name, id); });
+  }
   return is_sound && (ready.size() == most || due.size() == most);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/integer.hpp"
 #include "sale/buckets/bucket_name.hpp"
@@ -169,14 +170,18 @@ InsertResult Settlement::insert_ended(const SaleOrder& order, OrderState state,
   return result;
 }
 
-/// An order that is not in the database must be in a stream.
+/// An order that is not in the database must be in a stream, unless it has got there meanwhile.
 void Settlement::check_on_its_way(const SaleOrder& order) {
+  const auto is_recorded = [&] {
+    return !orders_.find(sale_.name, std::span{&order.id, 1}).empty();
+  };
+  if (is_where_it_was_put(store_, keys_, order) || is_recorded()) return;
   bool found = false;
   read_streams(store_, keys_, [&](const std::vector<StreamOrder>& page) {
     found |= std::ranges::any_of(
         page, [&](const StreamOrder& entry) { return entry.order.id == order.id; });
   });
-  if (found || !orders_.find(sale_.name, std::span{&order.id, 1}).empty()) return;
+  if (found || is_recorded()) return;
   throw Error{Errc::database,
               fmt::format("sale '{0}': order {1} was brought into the database, and {2} does not "
                           "have it: it lost data, see 'sluice sale recover {0}'",
@@ -217,6 +222,11 @@ EndedOrder Settlement::end_letter(const SaleOrder& order, const std::string& rea
 
 void Settlement::settle(const OrderReturn& what) {
   if (what.units < 0) return retake(what);
+  give_back(what);
+  orders_.return_done(sale_.name, what.order.id, what.seq);
+}
+
+void Settlement::give_back(const OrderReturn& what) {
   const auto returned = records_.give_back(what).get();
   if (returned == Records::Returned::shut)
     throw Error{Errc::server,
@@ -230,7 +240,6 @@ void Settlement::settle(const OrderReturn& what) {
                             "'sluice sale recover'",
                             sale_.name, store_.describe(), what.order.number, orders_.describe()),
                 Effect::unknown};
-  orders_.return_done(sale_.name, what.order.id, what.seq);
 }
 
 /// The store says who gets units, also when they are paid for late.
@@ -259,12 +268,9 @@ PaymentResult Settlement::pay(const Payment& payment) {
 }
 
 std::size_t Settlement::expire(std::size_t most) {
-  std::size_t expired = 0;
-  for (const auto id : orders_.payments().due(sale_.name, most)) {
-    if (!orders_.payments().expire(sale_.name, id)) continue;
-    settle(id);
-    ++expired;
-  }
+  const auto due = orders_.payments().due(sale_.name, most);
+  const auto expired = orders_.payments().expire_all(sale_.name, due);
+  for (const auto id : due) settle(id);
   return expired;
 }
 
@@ -369,7 +375,17 @@ Settlement::Some Settlement::settle_some(std::int64_t after, std::size_t most) {
   if (const auto change = orders_.pending_stock_change(sale_.name))
     try_to([&] { settle(*change); });
   const auto page = orders_.returns(sale_.name, after, most, true);
-  for (const auto& what : page) try_to([&] { settle(what); });
+  std::vector<OrderReturn> back;  // noted together: each would wait for the row of the sale
+  const auto note = [&] { orders_.returns_done(sale_.name, std::exchange(back, {})); };
+  for (const auto& what : page) {
+    if (what.units < 0) note();  // a retake may be of one of these
+    try_to([&] {
+      if (what.units < 0) return retake(what);
+      give_back(what);
+      back.push_back(what);
+    });
+  }
+  note();
   if (page.size() >= most) some.next = page.back().order.id;
   return some;
 }

@@ -87,6 +87,7 @@ class Settlement {
  private:
   void settle(std::int64_t id);
   void settle(const OrderReturn& what);
+  void give_back(const OrderReturn& what);
   void retake(const OrderReturn& what);
   bool settle(const StockChange& change);
   InsertResult insert_ended(const SaleOrder& order, OrderState state, const std::string& reason);

@@ -27,4 +27,8 @@ struct StreamsRead {
 StreamsRead read_streams(Store& store, const SaleKeys& keys,
                          const std::function<void(const std::vector<StreamOrder>&)>& visit);
 
+/// Whether an order is on its way where its admission put it: a buyer who asks must not have a
+/// hundred thousand others read. False: it may still stand elsewhere, see read_streams().
+bool is_where_it_was_put(Store& store, const SaleKeys& keys, const SaleOrder& order);
+
 }  // namespace sluice::sale

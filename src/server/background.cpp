@@ -8,17 +8,18 @@
 namespace sluice::server {
 
 void in_background(BlockingThreads& threads, const std::string& subject, http::Responder&& respond,
-                   std::function<http::Response(OrderStore&)> work, const std::string& sale) {
+                   std::function<http::Response(OrderStore&)> work, const std::string& sale,
+                   std::optional<std::size_t> most_waiting) {
   in_background_lazily(
       threads, subject, std::move(respond),
       [work = std::move(work)](const BlockingThreads::Orders& orders) { return work(orders()); },
-      sale);
+      sale, most_waiting);
 }
 
 void in_background_lazily(BlockingThreads& threads, const std::string& subject,
                           http::Responder&& respond,
                           std::function<http::Response(const BlockingThreads::Orders&)> work,
-                          const std::string& sale) {
+                          const std::string& sale, std::optional<std::size_t> most_waiting) {
   using namespace std::chrono_literals;
   const auto answer = std::make_shared<http::Responder>(std::move(respond));
   const auto accepted = threads.run_lazily(
@@ -26,7 +27,8 @@ void in_background_lazily(BlockingThreads& threads, const std::string& subject,
       [answer, work = std::move(work)](const BlockingThreads::Orders& orders) {
         answer->send(work(orders));
       },
-      [answer](const std::exception& failure) { answer->send(problem_of(failure)); }, sale);
+      [answer](const std::exception& failure) { answer->send(problem_of(failure)); }, sale,
+      most_waiting);
   if (accepted == BlockingThreads::Accepted::yes) return;
   auto refusal = http::problem(accepted == BlockingThreads::Accepted::subject_has_too_many
                                    ? problems::too_many_requests

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "http/responder.hpp"
@@ -10,15 +11,17 @@
 namespace sluice::server {
 
 /// Answers with what `work` returns, done by a thread that may block, or with why it was not done.
-/// Of one subject one piece of work is done at a time, so that it holds up nobody else; `sale` is
-/// as BlockingThreads::run() has it.
+/// Of one subject one piece of work is done at a time, so that it holds up nobody else; `sale` and
+/// `most_waiting` are as BlockingThreads::run() has them.
 void in_background(BlockingThreads& threads, const std::string& subject, http::Responder&& respond,
-                   std::function<http::Response(OrderStore&)> work, const std::string& sale = {});
+                   std::function<http::Response(OrderStore&)> work, const std::string& sale = {},
+                   std::optional<std::size_t> most_waiting = {});
 
 /// The same of work that may do without the database.
 void in_background_lazily(BlockingThreads& threads, const std::string& subject,
                           http::Responder&& respond,
                           std::function<http::Response(const BlockingThreads::Orders&)> work,
-                          const std::string& sale = {});
+                          const std::string& sale = {},
+                          std::optional<std::size_t> most_waiting = {});
 
 }  // namespace sluice::server

@@ -32,20 +32,22 @@ void BlockingThreads::stop() {
 
 BlockingThreads::Accepted BlockingThreads::run(const std::string& subject, Work work,
                                                std::function<void(const std::exception&)> failed,
-                                               const std::string& sale) {
+                                               const std::string& sale,
+                                               std::optional<std::size_t> most_waiting) {
   return run_lazily(
       subject, [work = std::move(work)](const Orders& orders) { work(orders()); },
-      std::move(failed), sale);
+      std::move(failed), sale, most_waiting);
 }
 
 BlockingThreads::Accepted BlockingThreads::run_lazily(
     const std::string& subject, LazyWork work, std::function<void(const std::exception&)> failed,
-    const std::string& sale) {
+    const std::string& sale, std::optional<std::size_t> most_waiting) {
   const std::lock_guard lock{mutex_};
   if (stopping_) return Accepted::stopping;
   if (waiting_ >= limits_.waiting) return Accepted::full;
   auto& asked = subjects_[subject];
-  if (asked.pieces.size() >= limits_.waiting_of_one) return Accepted::subject_has_too_many;
+  if (asked.pieces.size() >= most_waiting.value_or(limits_.waiting_of_one))
+    return Accepted::subject_has_too_many;
   if (!asked.busy && asked.pieces.empty()) ready_.push_back(subject);
   asked.pieces.push_back({std::move(work), std::move(failed), sale});
   ++waiting_;

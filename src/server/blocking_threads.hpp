@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -44,13 +45,15 @@ class BlockingThreads {
   /// Does it soon, after what the same subject asked for before: one who asks for much holds up no
   /// one else. Work that is not accepted, or dropped at the end, is destroyed: what it would have
   /// answered with says so. What it throws is given to `failed`, as is that there is no connection.
-  /// `sale` is the one whose rows it asks for; empty: those of none, or of any.
+  /// `sale` is the one whose rows it asks for; empty: those of none, or of any. `most_waiting` is
+  /// in place of BlockingLimits::waiting_of_one.
   Accepted run(const std::string& subject, Work work,
-               std::function<void(const std::exception&)> failed, const std::string& sale = {});
+               std::function<void(const std::exception&)> failed, const std::string& sale = {},
+               std::optional<std::size_t> most_waiting = {});
   /// The same of work that may do without the database.
   Accepted run_lazily(const std::string& subject, LazyWork work,
                       std::function<void(const std::exception&)> failed,
-                      const std::string& sale = {});
+                      const std::string& sale = {}, std::optional<std::size_t> most_waiting = {});
 
  private:
   struct Piece {

@@ -197,6 +197,7 @@ HttpAnswer HttpClient::ask(Call& call) {
   set(CURLOPT_PROXY, "");
   set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
   set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_QUICK_EXIT, 1L);  // else who asks a name server that is dead waits for it, not for us
   set(CURLOPT_USERAGENT, "sluice");
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect.count()));
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(options_.whole.count()));

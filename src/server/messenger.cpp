@@ -45,21 +45,27 @@ std::string refund_body(const std::string& sale, const Refund& refund) {
 std::optional<Messenger::Subject> Messenger::Rounds::next(const std::stop_token& stop) {
   std::unique_lock lock{mutex_};
   while (!stop.stop_requested()) {
+    const auto now = system_clock().steady();
+    if (!begun_ || now >= *begun_ + every_) {
+      begun_ = now;
+      for (const auto& offer : shop_.all())  // messages are left by sales with a price alone
+        if (offer->sale().definition().payment) add(*offer);
+    }
     if (!left_.empty()) {
       auto subject = std::move(left_.front());
       left_.pop_front();
+      waiting_.erase(subject.rows);
       return subject;
     }
-    const auto now = system_clock().steady();
-    if (begun_ && now < *begun_ + every_) {
-      stopped_.wait_for(lock, stop, *begun_ + every_ - now, [] { return false; });
-      continue;
-    }
-    begun_ = now;
-    for (const auto& offer : shop_.all())  // messages are left by sales with a price alone
-      if (offer->sale().definition().payment) add(*offer);
+    changed_.wait_for(lock, stop, *begun_ + every_ - now, [this] { return !left_.empty(); });
   }
   return std::nullopt;
+}
+
+void Messenger::Rounds::again(Subject subject) {
+  const std::lock_guard lock{mutex_};
+  add(std::move(subject));
+  changed_.notify_one();
 }
 
 /// Ids of messages are unique in a source: those of buckets are sources of their own.
@@ -67,9 +73,14 @@ void Messenger::Rounds::add(Offer& offer) {
   const auto path = "/v1/sales/" + http::escape(offer.name());
   const auto parts = offer.sale().parts();
   for (std::size_t i = 0; i < parts.size(); ++i)
-    left_.push_back({.sale = offer.name(),
-                     .rows = parts[i]->definition().name,
-                     .source = parts.size() == 1 ? path : fmt::format("{}#{}", path, i)});
+    add({.sale = offer.name(),
+         .rows = parts[i]->definition().name,
+         .source = parts.size() == 1 ? path : fmt::format("{}#{}", path, i)});
+}
+
+/// Who waits already keeps his place.
+void Messenger::Rounds::add(Subject subject) {
+  if (waiting_.insert(subject.rows).second) left_.push_back(std::move(subject));
 }
 
 Messenger::Messenger(Shop& shop, MessengerOptions options)
@@ -102,8 +113,7 @@ void Messenger::work(const std::stop_token& stop, Rounds& rounds, const Send& se
   const std::stop_callback cut{stop, [&client] { client.stop(); }};
   while (const auto subject = rounds.next(stop)) try {
       if (!orders) orders = open_order_store(shop_.options().orders);
-      while (!stop.stop_requested() && send({*orders, client, *subject})) {
-      }
+      if (send({*orders, client, *subject})) rounds.again(*subject);
     } catch (const std::exception& failure) {
       complain("what is to be sent cannot be read", failure.what());
     }

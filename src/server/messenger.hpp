@@ -2,8 +2,9 @@
 /// refunds to payment providers.
 ///
 /// Guarantee: as OrderMessages and send_refunds() promise it, also where several processes run:
-///   each message and each refund is one sender's alone while it is under way. A sale, a target or
-///   a provider that is slow holds up no other one for longer than a request lasts.
+///   each message and each refund is one sender's alone while it is under way. Sales take turns, a
+///   message or a refund each: one that has much to send, or a target that is slow, holds up the
+///   next sale for as long as a request lasts.
 /// Not guaranteed: that messages of different orders come in the order in which they happened.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -62,22 +64,26 @@ class Messenger {
     std::string rows;    ///< under which name the database has it
     std::string source;  ///< a URI, for CloudEvents
   };
-  /// Which sale is looked at next: all of them, one after another, then from the first. A sale that
-  /// takes a thread long is taken by another one in the next round.
+  /// Which sale is looked at next. One that has more to send waits behind the others for its next
+  /// turn; one that takes a thread long is taken by another one in the next round.
   class Rounds {
    public:
     Rounds(const Shop& shop, std::chrono::milliseconds every) : shop_(shop), every_(every) {}
     /// Waits for the next round where this one is over. Empty: stop.
     std::optional<Subject> next(const std::stop_token& stop);
+    /// It may have more to send.
+    void again(Subject subject);
 
    private:
     void add(Offer& offer);
+    void add(Subject subject);
 
     const Shop& shop_;
     const std::chrono::milliseconds every_;
     std::mutex mutex_;
-    std::condition_variable_any stopped_;
+    std::condition_variable_any changed_;
     std::deque<Subject> left_;              // guarded by mutex_
+    std::set<std::string> waiting_;         // guarded by mutex_; the rows of those
     std::optional<SteadyTime> begun_ = {};  // guarded by mutex_
   };
   struct At {

@@ -5,12 +5,17 @@
 #include <algorithm>
 
 #include "sale/buckets/bucket_name.hpp"
+#include "sale/differences.hpp"
 #include "server/background.hpp"
 #include "server/problems.hpp"
+#include "sluice/log.hpp"
 #include "sluice/order_payments.hpp"
 
 namespace sluice::server {
 namespace {
+
+/// Of one order: providers tell a payment again while they have no answer, several times at once.
+constexpr std::size_t most_waiting = 100;
 
 /// Empty: a field is missing, or stands twice.
 std::optional<WebhookHead> head_of(const http::Request& request) {
@@ -27,7 +32,11 @@ std::optional<WebhookHead> head_of(const http::Request& request) {
 /// provider has to tell it again.
 http::Response keep(Shop& shop, OrderStore& orders, const Payment& payment) {
   if (const auto offer = shop.find(payment.sale)) {
-    offer->sale().pay(orders, payment);
+    if (offer->sale().pay(orders, payment).differs)
+      log(LogLevel::warning,
+          fmt::format("a payment of {} for order '{}' of sale '{}' has the id of another one that "
+                      "came before: it is not kept, and its money is with the provider",
+                      payment.provider, sale::shown(payment.order), offer->name()));
     return {.status = 204};
   }
   if (orders.stock(sale::bucket_name(payment.sale, 0))) {
@@ -66,7 +75,7 @@ void PaymentsApi::take(http::Request&& request, http::Responder&& respond) {
       [this, payment = *notice.payment](OrderStore& orders) {
         return keep(shop_, orders, payment);
       },
-      notice.payment->sale);
+      notice.payment->sale, most_waiting);
 }
 
 void PaymentsApi::add_routes(http::Routes& routes) {

@@ -37,12 +37,20 @@ std::int64_t integer_in(const JsonValue& object, std::string_view name) {
   return value && value->as_integer() ? *value->as_integer() : 0;
 }
 
-/// What a page that asks for a payment forgot; empty: nothing.
-std::string missing_in(const Payment& payment) {
-  if (payment.sale.empty() || payment.order.empty() || payment.currency.empty())
-    return "'sale', 'order' and 'currency' are texts that say something";
-  if (payment.amount < 1) return "'amount' is a whole number above 0";
-  return {};
+/// What is wrong with a wish to pay; empty: nothing. What no service takes would be told for ever.
+std::string wrong_with(Payment payment, const HmacPayments& provider) {
+  constexpr std::int64_t highest = 1'000'000'000'000;  // so that sums stay integers
+  if (payment.amount > highest) return fmt::format("'amount' is {} at most", highest);
+  payment.event = "evt";
+  const auto now = system_clock().wall();
+  const auto body = HmacPayments::body_of(payment);
+  return provider.read(provider.sign(body, payment.event, now), body, now).why;
+}
+
+/// A page of the internet, in a browser on this machine, that pays what it likes.
+bool is_of_a_page_elsewhere(const http::Request& request) {
+  const auto origin = request.field("Origin");
+  return origin && !is_private_by_its_text(std::string{*origin});
 }
 
 HttpFields signed_fields(const WebhookHead& head) {
@@ -132,6 +140,7 @@ http::Routes SimulatedProvider::routes() {
 }
 
 http::Response SimulatedProvider::take_wish(const http::Request& request) {
+  if (is_of_a_page_elsewhere(request)) return http::problem(problems::not_same_origin);
   const auto body = JsonValue::parse(request.body(), {.bytes = 16 << 10, .depth = 4});
   if (!body) return http::problem(problems::bad_body, body.error());
   Payment payment{.provider = options_.provider->name(),
@@ -140,8 +149,8 @@ http::Response SimulatedProvider::take_wish(const http::Request& request) {
                   .order = text_in(*body, "order"),
                   .amount = integer_in(*body, "amount"),
                   .currency = text_in(*body, "currency")};
-  if (const auto missing = missing_in(payment); !missing.empty())
-    return http::problem(problems::bad_body, missing);
+  if (const auto wrong = wrong_with(payment, *options_.provider); !wrong.empty())
+    return http::problem(problems::bad_body, wrong);
   auto way = options_.habits.choose();
   if (body->find("as")) {
     const auto named = way_named(text_in(*body, "as"));
@@ -260,13 +269,13 @@ http::Response SimulatedProvider::take_refund(const std::string& key, const Take
         known->second.payment == refund.payment && known->second.amount == refund.amount;
     return is_same ? done : refuse("this key has given another amount back");
   }
-  std::int64_t given_back = refund.amount;
+  if (refund.amount < 1) return refuse("'amount' is a whole number above 0");
+  std::int64_t given_back = 0;
   for (const auto& [other, taken] : refunds_)
     if (taken.payment == refund.payment) given_back += taken.amount;
   const auto paid = paid_.find(refund.payment);
   if (paid == paid_.end()) return refuse("there was no such payment, or it is forgotten");
-  if (refund.amount < 1 || given_back > paid->second)
-    return refuse("more would go back than was paid");
+  if (refund.amount > paid->second - given_back) return refuse("more would go back than was paid");
   refunds_.emplace(key, refund);
   money_[currency].given_back += refund.amount;
   return done;

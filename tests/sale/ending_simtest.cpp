@@ -401,6 +401,40 @@ TEST_F(SaleEnds, AWorkerSettlesManyAtATimeAndOrdersAmongThem) {
   EXPECT_NE(worker.progress().last_failure.find("sluice sale recover"), std::string::npos);
 }
 
+// A hundred thousand others may be on their way: who cancels has none of them read.
+TEST_F(SaleEnds, ACancelOfAnOrderOnItsWayReadsItsNeighboursAlone) {
+  definition_ = {.name = "many", .stock = 9999, .number_type = "MANY"};
+  sale_ = Sale::create(*store_, definition_).get();
+  std::vector<SaleOrder> sold;
+  constexpr int of_a_moment = 100;
+  for (int i = 0; i < 5000; i += of_a_moment) {
+    clock_.advance(1ms);
+    std::vector<Task<Admission>> wishes;
+    for (int j = i; j < i + of_a_moment; ++j)
+      wishes.push_back(sale_.buy({std::to_string(j)}, {"r"}));
+    for (const auto& one : when_all(std::move(wishes)).get()) sold.push_back(*one.order);
+  }
+  test::FaultyStore watched{*store_};
+  auto sale = Sale::load(watched, "many").get();
+  for (const std::size_t place : {0, 2500, 4999}) {
+    const auto& order = sold.at(place);
+    const auto before = watched.executed("XRANGE");
+    EXPECT_TRUE(sale->cancel(*orders_, order.buyer, order.request, "").now);
+    EXPECT_LE(watched.executed("XRANGE") - before, 3U) << place;
+  }
+  // Sent again by an operator, it stands elsewhere.
+  const auto& moved = sold.at(1);
+  const auto entry = store_->run({"XRANGE", "{many}:orders", "-", "+", "COUNT", "2"}).get();
+  const auto& found = entry.as_items().at(1).as_items();
+  ASSERT_EQ(found.at(1).as_items().at(3).as_text(), moved.buyer.value);
+  store_
+      ->run({"XADD", "{many}:orders", "*", "order", found.at(1).as_items().at(1).as_text(), "buyer",
+             moved.buyer.value})
+      .get();
+  store_->run({"XDEL", "{many}:orders", found.at(0).as_text()}).get();
+  EXPECT_TRUE(sale->cancel(*orders_, moved.buyer, moved.request, "").now);
+}
+
 // What it would do to the stock is right after the recovery alone.
 TEST_F(SaleEnds, NoChangeOfTheStockIsAppliedToAStoreThatLostTheOneBefore) {
   sale_.change_stock(*orders_, 7);

@@ -1,4 +1,6 @@
 // Payments, deadlines, parts, refunds and messages, on every database and by its own clock.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <latch>
@@ -159,6 +161,12 @@ TEST_P(OrderPaymentsSuite, AnOrderIsPaidOnceByAPaymentThatFits) {
   const auto again = money().apply(pay);
   EXPECT_FALSE(again.now);
   EXPECT_EQ(again.state, PaymentState::applied);
+  EXPECT_FALSE(again.differs);
+  auto reused = pay;  // the id of an event that came before
+  reused.order = order(2, "bob").number;
+  EXPECT_FALSE(money().keep(reused));
+  EXPECT_TRUE(money().apply(reused).differs);
+  EXPECT_EQ(state(2), OrderState::awaiting);
   const auto wrong = payment_of(order(2, "bob"), "e2", 8);
   money().keep(wrong);
   EXPECT_EQ(money().apply(wrong).state, PaymentState::flagged);
@@ -204,6 +212,30 @@ TEST_P(OrderPaymentsSuite, AnOverdueOrderEndsOnceAndALatePaymentAsksForItsUnits)
   EXPECT_EQ(state(1), OrderState::paid);
   EXPECT_EQ(state(2), OrderState::refunding);
   EXPECT_EQ(orders_->stock("s")->left, 6);
+  expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, ManyThatAreDueEndTogetherEachOnce) {
+  constexpr std::int64_t count = 9;
+  std::vector<SaleOrder> sold;
+  for (std::int64_t id = 1; id <= count; ++id) sold.push_back(order(id, fmt::format("b{}", id)));
+  sell("1000", sold);
+  const auto kept = payment_of(sold.front(), "e", 7);
+  money().keep(kept);  // and nobody has applied it
+  std::vector<std::int64_t> due;
+  ASSERT_TRUE(test::comes_true([&] { return (due = money().due("s", 99)).size() == count; }));
+  due.push_back(due.back());  // twice
+  due.push_back(999);         // there is none
+  EXPECT_EQ(money().expire_all("s", due), count - 1U);
+  EXPECT_EQ(money().expire_all("s", due), 0U);
+  EXPECT_EQ(money().expire_all("s", {}), 0U);
+  EXPECT_EQ(state(1), OrderState::awaiting);
+  const auto back = orders_->returns("s", 0, 99, true);
+  EXPECT_EQ(back.size(), count - 1U);
+  EXPECT_EQ(money().messages_of("s", count).size(), 1U);
+  orders_->returns_done("s", back);
+  orders_->returns_done("s", back);
+  EXPECT_TRUE(orders_->returns("s", 0, 99, true).empty());
   expect_sound();
 }
 

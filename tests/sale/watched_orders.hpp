@@ -122,6 +122,10 @@ class WatchedOrders : public OrderStore {
     before("return_done");
     return orders_.return_done(sale, id, seq);
   }
+  void returns_done(const std::string& sale, std::span<const OrderReturn> returns) override {
+    for (std::size_t i = 0; i < returns.size(); ++i) before("return_done");
+    return orders_.returns_done(sale, returns);
+  }
   std::optional<StockChange> begin_stock_change(const std::string& sale,
                                                 std::int64_t stock) override {
     before("begin_stock_change");

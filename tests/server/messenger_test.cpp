@@ -40,26 +40,56 @@ class Messages : public ShopTest {
   }
 
   /// Buys, and pays as soon as the order is in the database.
-  SaleOrder paid(std::string_view buyer, std::int64_t units = 1) const {
+  SaleOrder paid(std::string_view buyer, std::int64_t units = 1,
+                 const std::string& sale = "tea") const {
     const auto body = fmt::format(R"({{"units":{}}})", units);
-    const auto number = buy(buyer, "k", body).text("number");
+    const auto number = buy(buyer, "k", body, sale).text("number");
     const auto orders = open_order_store(options().shop.orders);
-    EXPECT_TRUE(test::comes_true([&] { return orders->find_number("tea", number).has_value(); }));
+    EXPECT_TRUE(test::comes_true([&] { return orders->find_number(sale, number).has_value(); }));
     const Payment payment{.provider = "acme",
                           .event = "evt_" + number,
-                          .sale = "tea",
+                          .sale = sale,
                           .order = number,
                           .amount = 500 * units,
                           .currency = "CNY"};
-    EXPECT_EQ(service_->shop().find("tea")->sale().pay(*orders, payment).state,
+    EXPECT_EQ(service_->shop().find(sale)->sale().pay(*orders, payment).state,
               PaymentState::applied);
-    return *orders->find_number("tea", number);
+    return *orders->find_number(sale, number);
   }
-  UnitsResult cancel(const SaleOrder& order, std::int64_t units, const std::string& key) const {
+  UnitsResult cancel(const SaleOrder& order, std::int64_t units, const std::string& key,
+                     const std::string& sale = "tea") const {
     const auto orders = open_order_store(options().shop.orders);
-    return service_->shop().find("tea")->sale().cancel_units(*orders, order.buyer, order.request,
-                                                             units, key);
+    return service_->shop().find(sale)->sale().cancel_units(*orders, order.buyer, order.request,
+                                                            units, key);
   }
+  /// Two sales with much to send, and nobody who sends it.
+  void leave_much_to_send() {
+    begin(two_sales(), sending());
+    for (int i = 0; i < of_each; ++i)
+      for (const auto* const sale : {"tea", "nut"}) {
+        const auto order = paid(fmt::format("b{}", i), 1, sale);
+        cancel(order, 0, "k", sale);
+      }
+  }
+  static std::vector<SaleDefinition> two_sales() {
+    auto nut = paid_tea(100);
+    nut.name = "nut";
+    nut.number_type = "NUT";
+    return {paid_tea(100), nut};
+  }
+  /// The longest row of things of one sale that came one after another.
+  static std::ptrdiff_t longest_turn(const std::vector<Receiver::Got>& got,
+                                     const std::function<std::string(const Receiver::Got&)>& sale) {
+    std::ptrdiff_t longest = 0;
+    for (auto begins = got.begin(); begins != got.end();) {
+      const auto ends = std::find_if(begins, got.end(),
+                                     [&](const auto& one) { return sale(one) != sale(*begins); });
+      longest = std::max(longest, ends - begins);
+      begins = ends;
+    }
+    return longest;
+  }
+  static constexpr int of_each = 8;
   /// Makes what failed due now, as time would.
   void hurry(const SaleOrder& order) const {
     const auto orders = open_order_store(options().shop.orders);
@@ -164,6 +194,18 @@ TEST_F(Messages, SendersOfTwoProcessesSendEachOnce) {
     EXPECT_EQ(++last[got.text("subject")], version);
   }
   EXPECT_EQ(ids.size(), 2U * count);
+}
+
+TEST_F(Messages, ASaleWithMuchToTellHoldsUpNoOther) {
+  leave_much_to_send();
+  Receiver shop;
+  auto how = sending();
+  how.messenger.messages = MessageTarget{shop.url(), message_secrets};
+  how.messenger.senders = 1;
+  begin(two_sales(), std::move(how));
+  constexpr std::size_t all = 4 * of_each;  // each order is paid and taken back
+  ASSERT_TRUE(test::comes_true([&] { return shop.count() >= all; }));
+  EXPECT_LT(longest_turn(shop.got(), [](const auto& one) { return one.text("source"); }), of_each);
 }
 
 TEST_F(Messages, V49_AnAddressThatIsNotPublicIsSentNothing) {
@@ -283,6 +325,17 @@ TEST_F(Refunds, V15_AProviderThatFailsGetsTheSameKeyUntilItTakesIt) {
   }
   const auto orders = open_order_store(options().shop.orders);
   EXPECT_EQ(orders->payments().refunds_of("tea", order.id).front().state, "done");
+}
+
+TEST_F(Refunds, ASaleWithManyHoldsUpNoOther) {
+  leave_much_to_send();
+  Receiver provider;
+  auto how = sending();
+  how.messenger.refunds = {{acme_, provider.url()}};
+  begin(two_sales(), std::move(how));
+  ASSERT_TRUE(test::comes_true([&] { return provider.count() >= 2 * of_each; }));
+  EXPECT_LT(longest_turn(provider.got(), [](const auto& one) { return one.text("sale"); }),
+            of_each);
 }
 
 TEST_F(Refunds, OfAProviderThatIsNotSaidHereWaitForAnotherProcess) {

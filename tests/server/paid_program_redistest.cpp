@@ -144,6 +144,12 @@ TEST_F(PaidProgram, ATargetThatCannotBeMeantIsSaid) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
       {with({"--webhooks", "https://shop.example/in"}), "--webhook-secrets"},
       {with({"--webhooks", "shop.example", "--webhook-secrets", "messages"}), "it is no URL like"},
+      {with({"--webhooks", "https://shop.example", "--webhook-secrets", "whsec_PASS"}), "a file"},
+      {with({"--payments", "whsec_PASS"}), "a file"},
+      {with({"--payments", "other=whsec_PASS"}), "a file"},
+      {with({"--payments", "acme=acme"}), "--payments acme is given twice"},
+      {with({"--refunds", "acme=https://a.example", "--refunds", "acme=https://b.example"}),
+       "--refunds acme is given twice"},
       {with({"--webhooks", "https://shop.example", "--webhook-secrets", "shop_keys"}), "whsec_"},
       {with({"--webhooks", "ftp://shop.example", "--webhook-secrets", "messages"}), "https"},
       {with({"--webhooks", "https://ann:PASS@shop.example", "--webhook-secrets", "messages"}),

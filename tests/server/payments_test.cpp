@@ -1,9 +1,16 @@
 #include <sqlite3/soci-sqlite3.h>
 
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <thread>
+#include <vector>
+
 #include "sale/sql/soci.hpp"
 #include "server/shop_fixture.hpp"
 #include "sluice/order_payments.hpp"
 #include "sluice/payment_provider.hpp"
+#include "support/collected_log.hpp"
 
 namespace sluice::server {
 namespace {
@@ -60,6 +67,28 @@ TEST_F(Payments, V09_AWebhookToldTenTimesIsOneChange) {
   EXPECT_EQ(cancelled.problem(), "order-paid");
 }
 
+TEST_F(Payments, V09_AWebhookToldTenTimesAtOneInstantIsTakenEachTime) {
+  begin_paid(3);
+  const auto order = buy("ann", "k");
+  ASSERT_TRUE(test::comes_true([&] { return state("ann", order.text("id")) == "awaiting"; }));
+  constexpr int times = 10;
+  std::barrier together{times};
+  std::array<int, times> answers{};
+  {
+    std::vector<std::jthread> tellers;
+    for (auto& answer : answers)
+      tellers.emplace_back([&] {
+        together.arrive_and_wait();
+        answer = tell(payment_of(order.text("number"))).status;
+      });
+  }
+  EXPECT_EQ(std::ranges::count(answers, 204), times);
+  EXPECT_EQ(state("ann", order.text("id")), "paid");
+  const auto orders = open_order_store(options().shop.orders);
+  EXPECT_EQ(orders->payments().list("tea", PaymentState::applied, 10).size(), 1U);
+  EXPECT_EQ(orders->payments().find("tea", std::stoll(order.text("id")))->version, 1);
+}
+
 TEST_F(Payments, V10_OneThatComesBeforeItsOrderWaitsForIt) {
   begin_paid(3);
   service_.reset();  // its worker would be too fast
@@ -98,6 +127,23 @@ TEST_F(Payments, V12_AnotherAmountPaysNothingAndIsFlagged) {
   EXPECT_TRUE(test::comes_true(
       [&] { return orders->payments().list("tea", PaymentState::flagged, 10).size() == 1; }));
   EXPECT_EQ(state("ann", order.text("id")), "awaiting");
+}
+
+TEST_F(Payments, AnIdOfAPaymentThatCameBeforePaysNothingAndTheLogSaysSo) {
+  begin_paid(3);
+  const auto ann = buy("ann", "k");
+  const auto bob = buy("bob", "k");
+  ASSERT_TRUE(test::comes_true([&] { return state("bob", bob.text("id")) == "awaiting"; }));
+  auto second = payment_of(bob.text("number"));
+  second.event = payment_of(ann.text("number")).event;
+  const test::CollectedLog lines;
+  EXPECT_EQ(tell(payment_of(ann.text("number"))).status, 204);
+  EXPECT_EQ(tell(payment_of(ann.text("number"))).status, 204);
+  EXPECT_EQ(lines.count("the id of another one"), 0U);
+  EXPECT_EQ(tell(second).status, 204) << "it would be told for ever";
+  EXPECT_EQ(lines.count(fmt::format("order '{}'", bob.text("number"))), 1U) << lines.text();
+  EXPECT_EQ(state("bob", bob.text("id")), "awaiting");
+  service_.reset();
 }
 
 TEST_F(Payments, V05_WhatIsNotPaidInTimeIsSoldAgain) {

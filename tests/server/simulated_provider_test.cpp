@@ -69,6 +69,25 @@ class Simulated : public ShopTest {
   std::unique_ptr<SimulatedProvider> provider_;
 };
 
+TEST_F(Simulated, WhatNoServiceWouldTakeAndWhatAStrangersPageAsksIsRefused) {
+  begin_both();
+  const auto wish = [&](std::string_view amount, std::string_view currency,
+                        std::string_view origin) {
+    const auto body = fmt::format(R"({{"sale":"tea","order":"T1","amount":{},"currency":"{}"}})",
+                                  amount, currency);
+    return origin.empty()
+               ? test::ask(provider_->port(), "POST", "/pay", {}, body)
+               : test::ask(provider_->port(), "POST", "/pay", {{"Origin", origin}}, body);
+  };
+  for (const char* const amount : {"0", "-1", "1e3", "9223372036854775807", "1000000000001"})
+    EXPECT_EQ(wish(amount, "CNY", "").problem(), "bad-body") << amount;
+  for (const char* const currency : {"", "cny", "YUAN"})
+    EXPECT_EQ(wish("500", currency, "").problem(), "bad-body") << currency;
+  for (const char* const origin : {"https://evil.example", "null", "http://8.8.8.8", ""})
+    EXPECT_EQ(wish("500", "CNY", origin).status, *origin ? 403 : 202) << origin;
+  EXPECT_EQ(wish("500", "CNY", "http://localhost:3000").status, 202);
+}
+
 TEST_F(Simulated, EachWayToPayDoesWhatItSays) {
   begin_both();
   const auto bought = [&](std::string_view buyer) { return buy(buyer, "k"); };

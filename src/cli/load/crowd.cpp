@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/load/legible.hpp"
+
 namespace sluice::load {
 namespace {
 
@@ -40,7 +42,9 @@ std::string problem_of(const JsonValue& body) {
   return type->as_text()->substr(type->as_text()->rfind(':') + 1);
 }
 
-bool is_later(int status) noexcept { return status == 429 || status == 503; }
+/// What is above 500 may come from a proxy whose server had done what it was asked: the same
+/// question again says whether.
+bool is_later(int status) noexcept { return status == 429 || status >= 500; }
 
 /// Between a half and the whole of it, so that buyers do not come back in step.
 nanoseconds jittered(nanoseconds pause, std::mt19937_64& random) {
@@ -54,6 +58,13 @@ nanoseconds poll_pause(const HttpAnswer& answer, const JsonValue& body) {
   if (told && told->as_integer())
     pause = std::chrono::milliseconds{std::clamp<std::int64_t>(*told->as_integer(), 0, 3'600'000)};
   return std::clamp<nanoseconds>(pause, least_poll, longest_poll);
+}
+
+/// What goes into a field of the next request as it is.
+bool is_ticket(std::string_view text) noexcept {
+  constexpr std::size_t longest = 2000;
+  return !text.empty() && text.size() <= longest &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
 std::string text_in(const JsonValue& body, std::string_view name) {
@@ -159,7 +170,7 @@ void Crowd::again(std::uint64_t id, Buyer& buyer, SteadyTime now, nanoseconds pa
                   std::string_view why) {
   if (buyer.tries >= plan_.tries) {
     if (tally_.first_trouble.empty()) tally_.first_trouble = why;
-    return give_up(id);
+    return give_up(id, now);
   }
   ++tally_.retries;
   buyer.due = now + pause;
@@ -167,8 +178,11 @@ void Crowd::again(std::uint64_t id, Buyer& buyer, SteadyTime now, nanoseconds pa
 }
 
 void Crowd::count(const Buyer& buyer, std::string_view outcome, SteadyTime now) {
+  constexpr std::size_t most_kinds = 50;  // a server may think of a new one each time
   const auto step = static_cast<std::size_t>(buyer.step);
-  ++tally_.outcomes[step][std::string{outcome}];
+  auto& kinds = tally_.outcomes[step];
+  const bool is_kept = kinds.size() < most_kinds || kinds.contains(outcome);
+  ++kinds[is_kept ? std::string{outcome} : std::string{"something else"}];
   (buyer.slow ? tally_.slow : tally_.latencies[step]).observe(now - buyer.due);
 }
 
@@ -178,11 +192,13 @@ void Crowd::answered(std::uint64_t id, const HttpAnswer& answer, SteadyTime now)
   auto& buyer = found->second;
   const auto body =
       JsonValue::parse(answer.body, {.bytes = ResponseReader::largest_body}).value_or(JsonValue{});
-  const auto problem = problem_of(body);
+  constexpr std::size_t longest_problem = 60;
+  const auto problem = legible(problem_of(body), longest_problem);
   ++tally_.answered;
+  tally_.clicks_answered += buyer.step == Step::click;
   count(buyer,
         problem.empty() ? fmt::to_string(answer.status)
-                        : fmt::format("{} {}", answer.status, problem.substr(0, 60)),
+                        : fmt::format("{} {}", answer.status, problem),
         now);
   const bool is_not_begun = problem == "not-started" && answer.retry_after;
   if (is_later(answer.status) || is_not_begun)
@@ -216,7 +232,7 @@ void Crowd::after_queue(std::uint64_t id, Buyer& buyer, const HttpAnswer& answer
   if (answer.status == 404 && buyer.step == Step::enter)  // there is no waiting room
     return ask_at(id, buyer, Step::click, now);
   if (answer.status != 200) return leave(id);
-  if (auto ticket = text_in(body, "ticket"); !ticket.empty()) buyer.ticket = std::move(ticket);
+  if (auto ticket = text_in(body, "ticket"); is_ticket(ticket)) buyer.ticket = std::move(ticket);
   const auto state = text_in(body, "state");
   if (state == "inside") return ask_at(id, buyer, Step::click, now + think());
   if (state != "waiting" && state != "enrolled") return leave(id);
@@ -226,7 +242,10 @@ void Crowd::after_queue(std::uint64_t id, Buyer& buyer, const HttpAnswer& answer
 void Crowd::after_click(std::uint64_t id, Buyer& buyer, const HttpAnswer& answer,
                         const JsonValue& body, const std::string& problem, SteadyTime now) {
   const std::string key{key_of_a_click};
-  if (buyer.step == Step::click && !buyer.slow) tally_.purchases.observe(now - buyer.clicked);
+  if (buyer.step == Step::click) {
+    ++tally_.decided;
+    if (!buyer.slow) tally_.purchases.observe(now - buyer.clicked);
+  }
   buyer.may_have_bought = false;
   const bool is_bought = answer.status == 200 || answer.status == 201;
   if (!is_bought) {
@@ -266,21 +285,24 @@ void Crowd::failed(std::uint64_t id, const std::string& why, SteadyTime now) {
 
 void Crowd::leave(std::uint64_t id) { active_.erase(id); }
 
-void Crowd::give_up(std::uint64_t id) {
+/// An order that could not be looked at accuses nobody: what was not seen is said beside.
+void Crowd::give_up(std::uint64_t id, SteadyTime now) {
   ++tally_.given_up;
   const auto& buyer = active_.at(id);
   if (buyer.may_have_bought) ledger_.left_open(buyer.units);
-  if (buyer.step == Step::check)
-    ledger_.broken("an order that was told stands",
-                   fmt::format("buyer {}: the order could not be looked at", buyer.name));
+  if (buyer.step == Step::click && !buyer.slow) tally_.purchases.observe(now - buyer.clicked);
   leave(id);
 }
 
 void Crowd::close() { closed_ = true; }
 
-void Crowd::end() {
+void Crowd::end(SteadyTime now) {
   closed_ = true;
-  while (!active_.empty()) give_up(active_.begin()->first);
+  while (!active_.empty()) {
+    const auto& [id, buyer] = *active_.begin();
+    if (buyer.due <= now) count(buyer, "no answer until the end", now);
+    give_up(id, now);
+  }
   due_ = {};
 }
 

@@ -70,8 +70,8 @@ class Crowd {
   /// Instead of a crowd: each order of the ledger is looked at, until `until`, when the database
   /// must have it.
   void check_orders(SteadyTime now, SteadyTime until);
-  /// Who has no last answer is counted as one who gave up.
-  void end();
+  /// Who has no last answer is counted as one who gave up, and his wait until now as well.
+  void end(SteadyTime now);
 
   /// The sale has a price: orders may end before their buyers ask again.
   void set_may_end(bool may_end) noexcept { may_end_ = may_end; }
@@ -122,7 +122,7 @@ class Crowd {
                    SteadyTime now);
   void count(const Buyer& buyer, std::string_view outcome, SteadyTime now);
   void leave(std::uint64_t id);
-  void give_up(std::uint64_t id);
+  void give_up(std::uint64_t id, SteadyTime now);
   std::string request_of(const Buyer& buyer) const;
   std::chrono::nanoseconds think();
   bool chance(double share);

@@ -2,7 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "cli/load/legible.hpp"
+
 namespace sluice::load {
+namespace {
+
+/// No sale has more units, so that their sums stay far from where integers end.
+constexpr std::int64_t most_units = 1'000'000'000'000;
+constexpr std::size_t longest_word = 128;
+constexpr std::size_t longest_evidence = 500;
+
+bool is_word(const std::string* text) {
+  return text && !text->empty() && text->size() <= longest_word;
+}
+
+}  // namespace
 
 std::optional<ToldOrder> ToldOrder::of(const JsonValue& body) {
   const auto text = [&](std::string_view name) -> const std::string* {
@@ -12,7 +26,8 @@ std::optional<ToldOrder> ToldOrder::of(const JsonValue& body) {
   const auto* const units = body.find("units");
   const auto* const id = text("id");
   const auto* const number = text("number");
-  if (!id || !number || !units || !units->as_integer() || id->empty() || number->empty()) return {};
+  if (!is_word(id) || !is_word(number) || !units || !units->as_integer()) return {};
+  if (*units->as_integer() < 1 || *units->as_integer() > most_units) return {};
   return ToldOrder{.id = *id, .number = *number, .units = *units->as_integer()};
 }
 
@@ -28,14 +43,17 @@ std::optional<ToldSale> ToldSale::of(const JsonValue& body) {
   };
   const auto* const stock = figure("stock");
   const auto* const sold = figure("sold");
-  if (!stock || !sold) return {};
+  const auto is_figure = [](const std::int64_t* one) {
+    return one && *one >= 0 && *one <= most_units;
+  };
+  if (!is_figure(stock) || !is_figure(sold)) return {};
   return ToldSale{.stock = *stock, .sold = *sold, .has_price = body.find("price") != nullptr};
 }
 
-void Ledger::broken(std::string_view promise, std::string evidence) {
+void Ledger::broken(std::string_view promise, std::string_view evidence) {
   ++breaches_;
   if (evidence_.size() < most_kept)
-    evidence_.push_back({std::string{promise}, std::move(evidence)});
+    evidence_.push_back({std::string{promise}, legible(evidence, longest_evidence)});
 }
 
 const Ledger::Entry* Ledger::find(const std::string& buyer) const {

@@ -19,7 +19,7 @@ struct ToldOrder {
   std::string number;
   std::int64_t units = 0;
 
-  /// Empty: it has no order, or a part of it is of another form.
+  /// Empty: it has no order, or a part of it is of another form, or of a size that none has.
   static std::optional<ToldOrder> of(const JsonValue& body);
   bool operator==(const ToldOrder&) const = default;
 };
@@ -31,6 +31,7 @@ struct ToldSale {
   std::int64_t sold = 0;
   bool has_price = false;  ///< orders may end unpaid, and their units are sold again
 
+  /// Empty: it does not say so, or figures that no sale has.
   static std::optional<ToldSale> of(const JsonValue& body);
 };
 
@@ -70,7 +71,7 @@ class Ledger {
   std::uint64_t breaches() const noexcept { return breaches_; }
   const std::vector<Breach>& evidence() const noexcept { return evidence_; }
   /// A breach that was seen elsewhere.
-  void broken(std::string_view promise, std::string evidence);
+  void broken(std::string_view promise, std::string_view evidence);
 
  private:
   std::unordered_map<std::string, Entry> orders_;         // by buyer: one wish each

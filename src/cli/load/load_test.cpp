@@ -84,13 +84,16 @@ class LoadTest {
     if (!stop_.stop_requested() || report_.tally.arrived > 0) compare();
     if (options_.audits && !stop_.stop_requested()) audit();
     report_.is_complete = !stop_.stop_requested();
+    note_unseen();
     return std::move(report_);
   }
 
  private:
   Crowd crowd_of(CrowdPlan plan, std::string_view part) {
     plan.prefix += part;
-    return Crowd{std::move(plan), report_.ledger, clock_.steady(), clock_.wall()};
+    Crowd crowd{std::move(plan), report_.ledger, clock_.steady(), clock_.wall()};
+    crowd.set_may_end(report_.before && report_.before->has_price);
+    return crowd;
   }
 
   /// Until everybody has left, or patience is over.
@@ -108,7 +111,7 @@ class LoadTest {
       watch.look(clock_.steady());
     }
     wire_->drop_unanswered();
-    crowd.end();
+    crowd.end(clock_.steady());
   }
 
   std::optional<ToldSale> look_at_sale() {
@@ -145,8 +148,7 @@ class LoadTest {
     const auto begins = clock_.steady();
     hold(crowd, "how many", begins + plan.lasts + options_.patience);
     const auto took = std::min<nanoseconds>(clock_.steady() - begins, plan.lasts + 1s);
-    report_.highest =
-        static_cast<double>(crowd.tally().answered_at(Step::click)) / seconds_of(took);
+    report_.highest = static_cast<double>(crowd.tally().decided) / seconds_of(took);
     if (report_.highest < 1 && !stop_.stop_requested())
       throw Error{Errc::connection,
                   fmt::format("no click was answered: {}", crowd.tally().first_trouble),
@@ -158,7 +160,6 @@ class LoadTest {
     if (stop_.stop_requested()) return;
     report_.rate = options_.crowd.rate;
     auto crowd = crowd_of(options_.crowd, "");
-    crowd.set_may_end(report_.before && report_.before->has_price);
     const auto begins = clock_.steady();
     const auto coming = options_.crowd.rate > 0 ? options_.crowd.lasts : 0ns;
     hold(crowd, "buying", begins + coming + options_.patience);
@@ -184,6 +185,20 @@ class LoadTest {
     crowd.check_orders(clock_.steady(), clock_.steady() + options_.patience);
     hold(crowd, "looking at orders", clock_.steady() + options_.patience + audit_time);
     report_.checks = crowd.tally();
+    is_audited_ = true;
+  }
+
+  /// Who holds nothing against a promise must not say that it was kept.
+  void note_unseen() {
+    const auto& checks = report_.checks;
+    if (!report_.after) report_.unseen.push_back("how the sale stands afterwards");
+    if (report_.tally.decided == 0)
+      report_.unseen.push_back("a purchase: no click had a last answer");
+    if (options_.audits && !is_audited_)
+      report_.unseen.push_back("the orders, one by one");
+    else if (checks.given_up > 0)
+      report_.unseen.push_back(
+          fmt::format("{} orders that could not be looked at", checks.given_up));
   }
 
   LoadOptions options_;
@@ -193,6 +208,7 @@ class LoadTest {
   const LoadTargets targets_;
   std::optional<Wire> wire_;
   LoadReport report_;
+  bool is_audited_ = false;
 };
 
 struct Row {
@@ -221,6 +237,21 @@ Json json_of(const LatencyCounts& times) {
                        {"most_ms", ms_of(times.quantile(1))}});
 }
 
+/// The last line.
+std::string verdict_of(const LoadReport& report) {
+  if (!report.is_sound())
+    return fmt::format("{} BREACHES of what was promised; {} are shown", report.ledger.breaches(),
+                       report.ledger.evidence().size());
+  if (!report.is_seen())
+    return fmt::format("no promise was seen broken, but this was not seen: {}",
+                       fmt::join(report.unseen, "; "));
+  if (!report.is_complete) return "no promise was broken until then";
+  if (report.tally.given_up > 0)
+    return fmt::format("every promise held to those who had an answer; {} had no last one",
+                       report.tally.given_up);
+  return "every promise held";
+}
+
 Json json_of(const std::optional<ToldSale>& sale) {
   if (!sale) return {};
   return Json::object({{"stock", sale->stock}, {"sold", sale->sold}});
@@ -229,7 +260,7 @@ Json json_of(const std::optional<ToldSale>& sale) {
 }  // namespace
 
 double LoadReport::clicks_per_second() const {
-  return static_cast<double>(tally.answered_at(Step::click)) / seconds_of(lasted);
+  return static_cast<double>(tally.clicks_answered) / seconds_of(lasted);
 }
 
 LoadReport run_load_test(const LoadOptions& options, const std::stop_token& stop,
@@ -249,7 +280,9 @@ Json json_of(const LoadReport& report) {
   for (const auto& breach : report.ledger.evidence())
     evidence.add(Json::object({{"promise", breach.promise}, {"evidence", breach.evidence}}));
   const auto& tally = report.tally;
-  return Json::object({{"ok", report.is_sound()},
+  Json unseen = Json::array();
+  for (const auto& what : report.unseen) unseen.add(what);
+  return Json::object({{"ok", report.is_sound() && report.is_seen()},
                        {"complete", report.is_complete},
                        {"seed", std::to_string(report.seed)},
                        {"buyers_named", report.prefix},
@@ -269,6 +302,7 @@ Json json_of(const LoadReport& report) {
                        {"after", json_of(report.after)},
                        {"outcomes", outcomes},
                        {"latencies", latencies},
+                       {"unseen", unseen},
                        {"breaches", report.ledger.breaches()},
                        {"evidence", evidence}});
 }
@@ -302,12 +336,7 @@ std::string text_of(const LoadReport& report) {
   add("\n");
   for (const auto& breach : report.ledger.evidence())
     add("BROKEN: {}: {}\n", breach.promise, breach.evidence);
-  if (report.is_sound())
-    text += "every promise held";
-  else
-    add("{} BREACHES of what was promised; {} are shown", report.ledger.breaches(),
-        report.ledger.evidence().size());
-  return text;
+  return text + verdict_of(report);
 }
 
 }  // namespace sluice::load

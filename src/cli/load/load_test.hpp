@@ -40,9 +40,12 @@ struct LoadReport {
   std::optional<ToldSale> before;
   std::optional<ToldSale> after;
   Ledger ledger;
+  /// What promises could not be held against, one a line; empty: they all were.
+  std::vector<std::string> unseen;
 
   double clicks_per_second() const;
   bool is_sound() const noexcept { return ledger.breaches() == 0; }
+  bool is_seen() const noexcept { return unseen.empty(); }
 };
 
 /// What a person sees meanwhile.

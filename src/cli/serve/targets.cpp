@@ -1,14 +1,28 @@
 // Whom the service listens to about payments, and whom it tells.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/secret_file.hpp"
 #include "cli/serve/commands.hpp"
 
 namespace sluice::cli {
+namespace {
+
+/// Who lists processes sees it, and an error would show it.
+void refuse_secret(std::string_view word) {
+  if (word.starts_with("whsec_"))
+    throw Error{Errc::bad_argument,
+                "a secret, whsec_..., stands where the name of a file belongs: put it into a file "
+                "that nobody else reads, and make a new one"};
+}
+
+}  // namespace
 
 /// The secrets of webhooks, a line each.
 WebhookKeys webhook_keys_of(const std::string& path) {
   constexpr std::string_view the_file = "the file of secrets";
+  refuse_secret(path);
   std::vector<std::string> secrets;
   for (auto& line : read_secret_file(the_file, path)) secrets.push_back(std::move(line.text));
   try {
@@ -24,6 +38,7 @@ using Providers = std::vector<std::shared_ptr<const HmacPayments>>;
 
 /// "acme=secrets": a provider whose webhooks are signed with the secrets of that file.
 std::shared_ptr<const HmacPayments> provider_of(const std::string& word) {
+  refuse_secret(word);
   const auto equals = word.find('=');
   if (equals == word.npos)
     throw Error{Errc::bad_argument,
@@ -32,6 +47,12 @@ std::shared_ptr<const HmacPayments> provider_of(const std::string& word) {
                             word)};
   return std::make_shared<HmacPayments>(word.substr(0, equals),
                                         webhook_keys_of(word.substr(equals + 1)));
+}
+
+/// Of two of one name one would be ignored, or refunds be sent to both in turn, each of which gives
+/// the money.
+void refuse_second(std::string_view option, std::string_view name, bool is_there) {
+  if (is_there) throw Error{Errc::bad_argument, fmt::format("{} {} is given twice", option, name)};
 }
 
 /// A URL to which something is sent.
@@ -75,8 +96,14 @@ server::MessengerOptions messenger_of(const ServeArgs& args, const Providers& pr
   if (!args.webhooks.empty())
     options.messages = server::MessageTarget{target_of(args, "--webhooks", args.webhooks),
                                              webhook_keys_of(args.webhook_secrets)};
-  for (const auto& word : args.refunds)
-    options.refunds.push_back(refunds_of(args, word, providers));
+  for (const auto& word : args.refunds) {
+    auto target = refunds_of(args, word, providers);
+    const auto& name = target.provider->name();
+    refuse_second("--refunds", name, std::ranges::any_of(options.refunds, [&](const auto& other) {
+                    return other.provider->name() == name;
+                  }));
+    options.refunds.push_back(std::move(target));
+  }
   options.http.allows_private = args.allows_private_targets;
   return options;
 }
@@ -103,7 +130,14 @@ std::vector<Option> target_options(ServeArgs& args) {
 
 Targets targets_of(const ServeArgs& args) {
   Providers providers;
-  for (const auto& word : args.payments) providers.push_back(provider_of(word));
+  for (const auto& word : args.payments) {
+    auto provider = provider_of(word);
+    refuse_second("--payments", provider->name(),
+                  std::ranges::any_of(providers, [&](const auto& other) {
+                    return other->name() == provider->name();
+                  }));
+    providers.push_back(std::move(provider));
+  }
   return {.providers = {providers.begin(), providers.end()},
           .messenger = messenger_of(args, providers)};
 }

@@ -50,12 +50,22 @@ void SqlOrderStore::end(const SaleTransaction& sale, OrderRow row, OrderState st
 }
 
 void SqlOrderStore::return_done(const std::string& sale, std::int64_t id, std::int64_t seq) {
+  OrderReturn what;
+  what.order.id = id;
+  what.seq = seq;
+  returns_done(sale, std::span{&what, 1});
+}
+
+void SqlOrderStore::returns_done(const std::string& sale, std::span<const OrderReturn> returns) {
+  if (returns.empty()) return;
   sessions_.in_transaction([&](Connection& at) {
     const long long in_sale = locked_id(at, sale);
-    const long long key = id;
-    const long long of_order = seq;
-    at.sql << "UPDATE sale_returns SET done = 1 WHERE sale = :s AND order_id = :i AND seq = :q",
-        soci::use(in_sale), soci::use(key), soci::use(of_order);
+    for (const auto& what : returns) {
+      const long long key = what.order.id;
+      const long long of_order = what.seq;
+      at.sql << "UPDATE sale_returns SET done = 1 WHERE sale = :s AND order_id = :i AND seq = :q",
+          soci::use(in_sale), soci::use(key), soci::use(of_order);
+    }
     return true;
   });
 }

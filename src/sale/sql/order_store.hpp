@@ -58,6 +58,7 @@ class SqlOrderStore final : public OrderStore {
   std::vector<OrderReturn> returns(const std::string& sale, std::int64_t after, std::size_t most,
                                    bool only_pending) override;
   void return_done(const std::string& sale, std::int64_t id, std::int64_t seq) override;
+  void returns_done(const std::string& sale, std::span<const OrderReturn> returns) override;
   std::optional<StockChange> begin_stock_change(const std::string& sale,
                                                 std::int64_t stock) override;
   std::optional<StockChange> pending_stock_change(const std::string& sale) override;

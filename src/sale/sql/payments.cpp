@@ -131,6 +131,7 @@ PaymentResult SqlOrderPayments::apply(const Payment& asked) {
     const auto there = kept(sale.sql(), asked);
     if (!there) return false;
     const auto& payment = there->payment;  // what came first counts
+    result.differs = payment != asked;
     if (payment.sale != asked.sale) return false;
     auto row = sale.find_number(payment.order);
     result.state = there->state;
@@ -295,18 +296,42 @@ std::vector<std::int64_t> SqlOrderPayments::due(const std::string& sale, std::si
 }
 
 bool SqlOrderPayments::expire(const std::string& sale, std::int64_t id) {
-  return changing(sale, [&](const SaleTransaction& in) {
-    auto row = in.find(id);
-    if (!row || row->order.state != OrderState::awaiting || row->pay_by_us <= 0 || !in.terms())
-      return false;
+  return expire_all(sale, std::span{&id, 1}) == 1;
+}
+
+std::size_t SqlOrderPayments::expire_all(const std::string& sale,
+                                         std::span<const std::int64_t> ids) {
+  std::size_t expired = 0;
+  if (ids.empty()) return expired;
+  changing(sale, [&](const SaleTransaction& in) {
+    expired = 0;
+    if (!in.terms()) return false;
     long long now = 0;
     in.sql() << fmt::format("SELECT {}", dialect().now_us), soci::into(now);
-    if (row->pay_by_us > now - in.terms()->grace.count() || is_told_of(in, *row)) return false;
-    in.change(*row, OrderState::expired, "order.expired");
-    in.change_stock(row->units());
-    in.note_return(*row, row->units(), SaleTransaction::Return::end);
+    std::int64_t units = 0;
+    for (const auto id : ids)
+      if (const auto back = end_unpaid(in, id, now - in.terms()->grace.count()); back > 0) {
+        ++expired;
+        units += back;
+      }
+    if (expired == 0) return false;
+    in.change_stock(units);
     return true;
   });
+  return expired;
+}
+
+/// Ends an order whose deadline is no later than `due_us`. Returns its units, which the stock has
+/// not got yet; 0: it goes on, or has ended before.
+std::int64_t SqlOrderPayments::end_unpaid(const SaleTransaction& in, std::int64_t id,
+                                          long long due_us) {
+  auto row = in.find(id);
+  if (!row || row->order.state != OrderState::awaiting || row->pay_by_us <= 0 ||
+      row->pay_by_us > due_us || is_told_of(in, *row))
+    return 0;
+  in.change(*row, OrderState::expired, "order.expired");
+  in.note_return(*row, row->units(), SaleTransaction::Return::end);
+  return row->units();
 }
 
 /// A payment was kept that nobody has applied yet: it says what becomes of the order.

@@ -23,6 +23,7 @@ class SqlOrderPayments final : public OrderPayments {
   std::vector<Payment> ready(const std::string& sale, std::size_t most) override;
   std::vector<std::int64_t> due(const std::string& sale, std::size_t most) override;
   bool expire(const std::string& sale, std::int64_t id) override;
+  std::size_t expire_all(const std::string& sale, std::span<const std::int64_t> ids) override;
   UnitsResult cancel_units(const std::string& sale, std::int64_t id, std::int64_t units,
                            const std::string& key, const std::string& reason) override;
   bool end_retake(const std::string& sale, std::int64_t id, std::int64_t seq, bool taken) override;
@@ -53,6 +54,7 @@ class SqlOrderPayments final : public OrderPayments {
   static std::optional<KeptPayment> kept(soci::session& sql, const Payment& payment);
   static void settle(const SaleTransaction& sale, const Payment& payment, PaymentState state,
                      const OrderRow* row, const std::string& note = {});
+  static std::int64_t end_unpaid(const SaleTransaction& in, std::int64_t id, long long due_us);
   static bool is_told_of(const SaleTransaction& sale, const OrderRow& row);
   static bool is_asking(const SaleTransaction& sale, const OrderRow& row);
   static std::string reason_of(const SaleTransaction& sale, const OrderRow& row);

@@ -161,6 +161,63 @@ TEST(Crowd, ARefusalForAWhileIsRepeatedWhenItSays) {
   }
 }
 
+// A proxy in front whose server was killed: what it was asked may have been done.
+TEST(Crowd, AnAnswerInPlaceOfTheServersIsAskedAgain) {
+  for (const int status : {500, 502, 504, 599}) {
+    Stage stage{plan_of(1)};
+    int asked = 0;
+    stage.run([&](const std::string&) {
+      return ++asked == 1 ? answer(status, "<html>") : order(200, 1);
+    });
+    EXPECT_EQ(stage.requests.size(), 2U) << status;
+    EXPECT_EQ(stage.crowd.tally().admitted, 1U) << status;
+  }
+  auto plan = plan_of(3);
+  plan.tries = 2;
+  Stage stage{plan};
+  stage.run([](const std::string&) { return answer(502, ""); });
+  EXPECT_EQ(stage.ledger.open_units(), 3) << "they may have been bought";
+  EXPECT_EQ(stage.crowd.tally().decided, 0U);
+}
+
+// A server that stands still for good: those who wait at the end have waited.
+TEST(Crowd, TheWaitOfThoseWhoWereNeverAnsweredCounts) {
+  auto plan = plan_of(100);
+  plan.rate = 100;
+  plan.lasts = 1s;
+  Stage stage{plan};
+  const auto ask = stage.crowd.next(stage.now);
+  ASSERT_TRUE(ask);
+  stage.crowd.answered(ask->buyer, order(201, 1), stage.now + 1ms);
+  stage.now += 10s;
+  while (stage.crowd.next(stage.now)) {
+  }
+  stage.crowd.end(stage.now);
+  EXPECT_EQ(stage.crowd.tally().given_up, 99U);
+  EXPECT_EQ(stage.crowd.tally().count_of(Step::click, "no answer until the end"), 99U);
+  EXPECT_GT(click_quantile(stage, 0.5), 9s);
+  EXPECT_GT(stage.crowd.tally().purchases.quantile(0.5), 9s);
+}
+
+TEST(Crowd, WhatAServerSaysGivesATerminalAndTheNextRequestNoCommands) {
+  auto plan = plan_of(200);
+  plan.queues = true;
+  Stage stage{plan};
+  int asked = 0;
+  stage.run([&](const std::string& request) {
+    if (!is_click(request)) return answer(200, R"({"state":"inside","ticket":"a\r\nX: y"})");
+    return problem(409, fmt::format(R"(\u001b[2J{})", ++asked));
+  });
+  const auto& kinds = stage.crowd.tally().outcomes[static_cast<std::size_t>(Step::click)];
+  EXPECT_LE(kinds.size(), 51U) << "a server may think of many";
+  EXPECT_EQ(kinds.begin()->first.substr(0, 11), R"(409 \x1b[2J)") << kinds.begin()->first;
+  for (const auto& request : stage.requests) EXPECT_EQ(request.find("X: y"), std::string::npos);
+  stage.ledger.broken("a promise", std::string("\x1b]0;\xff") + std::string(1000, 'x'));
+  const auto& evidence = stage.ledger.evidence().back().evidence;
+  EXPECT_TRUE(evidence.starts_with(R"(\x1b]0;\xffxxx)")) << evidence;
+  EXPECT_LT(evidence.size(), 600U);
+}
+
 TEST(Crowd, ABuyerGivesUpAfterHisTriesAndHisPurchaseStaysOpen) {
   auto plan = plan_of(3);
   plan.tries = 5;
@@ -328,6 +385,18 @@ TEST(Ledger, TheSalesFiguresMustAgree) {
     ledger.compare(before, after, alone);
     EXPECT_EQ(ledger.breaches() == 0, holds) << after.stock << ' ' << after.sold << ' ' << alone;
   }
+}
+
+TEST(Ledger, FiguresThatNoSaleHasAreNone) {
+  const auto read = [](const std::string& text) { return JsonValue::parse(text, {}).value(); };
+  for (const char* const units : {"0", "-1", "4611686018427387904", "1.5", "\"1\""})
+    EXPECT_FALSE(
+        ToldOrder::of(read(fmt::format(R"({{"id":"1","number":"T1","units":{}}})", units))))
+        << units;
+  for (const auto& word : {std::string{}, std::string(129, 'x')})
+    EXPECT_FALSE(ToldOrder::of(read(fmt::format(R"({{"id":"1","number":"{}","units":1}})", word))));
+  for (const char* const sold : {"-1", "-9223372036854775808", "9223372036854775807"})
+    EXPECT_FALSE(ToldSale::of(read(fmt::format(R"({{"stock":5,"sold":{}}})", sold)))) << sold;
 }
 
 TEST(Ledger, KeepsTheEvidenceOfTheFirstAndCountsAll) {

@@ -65,6 +65,11 @@ class Liar {
   }
 
   std::atomic<int> clicks{0};
+  Tells orders = [](int) { return http::json(404, Json::object({})); };
+  /// Of the sale, once there were clicks.
+  Tells looks = [](int) {
+    return http::json(200, Json::object({{"stock", 1'000'000}, {"sold", 0}}));
+  };
 
  private:
   static http::Route route(std::string method, std::string path, http::Handler handler) {
@@ -77,9 +82,13 @@ class Liar {
   }
   http::Routes routes() {
     http::Routes routes;
-    routes.add(route("GET", "/v1/sales/tea", [](http::Request&&, http::Responder&& respond) {
-      respond.send(http::json(200, Json::object({{"stock", 1'000'000}, {"sold", 0}})));
+    routes.add(route("GET", "/v1/sales/tea", [this](http::Request&&, http::Responder&& respond) {
+      respond.send(clicks > 0 ? looks(clicks)
+                              : http::json(200, Json::object({{"stock", 1'000'000}, {"sold", 0}})));
     }));
+    routes.add(route(
+        "GET", "/v1/sales/tea/orders/{order}",
+        [this](http::Request&&, http::Responder&& respond) { respond.send(orders(clicks)); }));
     routes.add(route(
         "POST", "/v1/sales/tea/orders",
         [this](http::Request&&, http::Responder&& respond) { respond.send(tells_(++clicks)); }));
@@ -220,6 +229,37 @@ TEST_F(LoadTest, ASaleThatDoesNotCountWhatItToldIsFound) {
   const auto ran = load(liar.url(), {"--buyers", "10", "--repeats", "0"});
   EXPECT_EQ(ran.status, 1) << ran.output;
   EXPECT_EQ(ran.json()["evidence"][0]["promise"], "the sale counts what buyers were told");
+}
+
+// What was not seen is not said to be true.
+TEST_F(LoadTest, ASaleThatIsNotShownAfterwardsIsNotProved) {
+  for (const int status : {200, 404, 502}) {
+    Liar liar{[](int click) { return Liar::order(201, fmt::format("TEA{:04}", click), click); }};
+    liar.looks = [status](int) { return http::json(status, Json::object({{"name", "tea"}})); };
+    const auto ran =
+        load(liar.url(), {"--buyers", "5", "--repeats", "0", "--no-look", "--tries", "1"});
+    EXPECT_EQ(ran.status, 69) << status << ran.output;
+    EXPECT_EQ(ran.json()["ok"], false);
+    EXPECT_EQ(ran.json()["unseen"][0], "how the sale stands afterwards") << ran.output;
+    EXPECT_EQ(ran.json()["breaches"], 0);
+  }
+}
+
+TEST_F(LoadTest, AServiceThatAnswersNoClickIsNotProved) {
+  Liar liar{[](int) { return http::json(500, Json::object({})); }};
+  const auto ran = run({"loadtest", liar.url(), "--sale", "tea", "--buyers", "5", "--tries", "1"});
+  EXPECT_EQ(ran.status, 69) << ran.output;
+  EXPECT_TRUE(ran.says("no click had a last answer")) << ran.output;
+  EXPECT_FALSE(ran.says("every promise held")) << ran.output;
+}
+
+TEST_F(LoadTest, OrdersThatCannotBeLookedAtAreSaidAndAccuseNobody) {
+  Liar liar{[](int click) { return Liar::order(201, fmt::format("TEA{:04}", click), click); }};
+  liar.orders = [](int) { return http::json(500, Json::object({})); };
+  const auto ran =
+      load(liar.url(), {"--buyers", "5", "--repeats", "0", "--tries", "1", "--shared", "--audit"});
+  EXPECT_EQ(ran.status, 69) << ran.output;
+  EXPECT_EQ(ran.json()["unseen"][0], "5 orders that could not be looked at") << ran.output;
 }
 
 TEST_F(LoadTest, OneWhoIsBusyIsAskedAgainWhenHeSays) {
