@@ -273,5 +273,45 @@ TEST_F(ServedBuckets, AStoreThatCameBackEmptyIsRecoveredWhole) {
   EXPECT_EQ(buy("buyer-3", "k").status, 200);
 }
 
+TEST_F(ServedBuckets, AWaitingRoomLetsInForTheUnitsOfAllBuckets) {
+  auto how = in_buckets();
+  WaitingRoomDefinition room{.rate = 1000, .inside = 1};
+  room.name = "tea";
+  how.rooms = {room};
+  begin({tea(count)}, std::move(how));
+  std::vector<std::string> tickets;
+  const auto name = [](std::int64_t i) { return fmt::format("buyer-{}", i); };
+  for (std::int64_t i = 0; i <= count; ++i)
+    tickets.push_back(
+        ask("POST", "/v1/sales/tea/queue", {{"Sluice-Buyer", name(i)}}).text("ticket"));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto& ticket = tickets[static_cast<std::size_t>(i)];
+    EXPECT_EQ(buy(name(i), "k").problem(), "not-inside");
+    EXPECT_EQ(ask("POST", "/v1/sales/tea/orders",
+                  {{"Sluice-Buyer", name(i)}, {"Sluice-Ticket", ticket}, {"Idempotency-Key", "k"}})
+                  .status,
+              201)
+        << i;
+  }
+  EXPECT_TRUE(test::comes_true([&] {
+    const auto last = ask("GET", "/v1/sales/tea/queue",
+                          {{"Sluice-Buyer", name(count)}, {"Sluice-Ticket", tickets.back()}});
+    return integer(last.json(), {"units_left"}) == 0;
+  }));
+}
+
+// In a cluster they lie on servers of their own, which may be the only ones that lost something.
+TEST_F(ServedBuckets, ListsOfSalesThatAServerLostAreMadeAgain) {
+  begin_in_buckets(tea(40));
+  bought("ann");
+  for (const auto* const list : {"sluice:sales", "sluice:sales:names", "sluice:sales:types"}) {
+    service_->shop().look();
+    store_->run({"DEL", list}).get();
+    service_->shop().look();
+    EXPECT_TRUE(is_sound()) << list;
+  }
+  EXPECT_EQ(store_->run({"GET", "sluice:sales"}).get().as_text(), "4") << "a new sale gets its own";
+}
+
 }  // namespace
 }  // namespace sluice::server
