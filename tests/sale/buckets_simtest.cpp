@@ -5,10 +5,12 @@
 #include <set>
 
 #include "sale/bucket_life.hpp"
+#include "support/comes_true.hpp"
 
 namespace sluice {
 namespace {
 
+using namespace std::chrono_literals;
 using test::BucketLife;
 
 TEST(SaleBuckets, KeepABuyerInOneBucketAndNumberWithItsLetter) {
@@ -183,6 +185,40 @@ TEST(SaleBuckets, UnitsOfACancelledOrderAreSoldInAnyBucket) {
   EXPECT_TRUE(sale.cancel(life.orders(), {buyer}, {"r"}, "why").now);
   for (std::int64_t i = 0; i < 4; ++i)
     EXPECT_EQ(life.buy(life.buyer_of(i, 1)).outcome, SaleOutcome::admitted) << i;
+  life.expect_sound();
+}
+
+// Where units are to be looked for in other buckets, and one of them does not answer, it is kept
+// all the same: workers go on with it, and the provider need not tell it for ever.
+TEST(SaleBuckets, V07_ALatePaymentIsKeptThoughAnotherBucketDoesNotAnswer) {
+  auto definition = BucketLife::usual(4);
+  definition.payment = PaymentTerms{.window = 1ms, .grace = 0us, .price = 5, .currency = "CNY"};
+  BucketLife life{definition, 2};
+  const auto buyer = life.buyer_of(0);
+  const auto order = life.buy(buyer, "r", 2).order;
+  ASSERT_TRUE(order);
+  life.work();
+  auto sale = life.sale();
+  ASSERT_TRUE(test::comes_true([&] { return sale.expire(life.orders()) == 1; }));
+  ASSERT_TRUE(life.buy(life.buyer_of(0, 1), "r", 2).has_order()) << "his bucket is empty again";
+  life.work();
+  const Payment payment{.provider = "acme",
+                        .event = "late",
+                        .sale = "s",
+                        .order = order->number,
+                        .amount = 10,
+                        .currency = "CNY"};
+  const auto units_of_others_away = [](std::string_view call) {
+    if (call == "sale/buckets/look") throw Error{Errc::connection, "away", Effect::none};
+  };
+  EXPECT_THROW(life.survives(units_of_others_away,
+                             [&](Store&, BucketedSale& whole, OrderStore& orders) {
+                               whole.pay(orders, payment);
+                             }),
+               Error);
+  const auto kept = life.orders().payments().list("s:0", PaymentState::waiting, 10);
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(sale.pay(life.orders(), payment).state, PaymentState::applied) << "of the other bucket";
   life.expect_sound();
 }
 

@@ -153,6 +153,7 @@ PaymentResult BucketedSale::Impl::pay(OrderStore& orders, Payment payment) {
                 fmt::format("sale '{}': the payment is of sale '{}'", whole_.name, payment.sale)};
   const auto index = sale::bucket_of_number(payment.order, whole_, count()).value_or(0);
   payment.sale = bucket(index).definition().name;
+  orders.payments().keep(payment);  // first: a server of another bucket may be away
   look_for_units(orders, index, payment.order);
   return bucket(index).pay(orders, payment);
 }
