@@ -211,11 +211,10 @@ TEST(SaleBuckets, V07_ALatePaymentIsKeptThoughAnotherBucketDoesNotAnswer) {
   const auto units_of_others_away = [](std::string_view call) {
     if (call == "sale/buckets/look") throw Error{Errc::connection, "away", Effect::none};
   };
-  EXPECT_THROW(life.survives(units_of_others_away,
-                             [&](Store&, BucketedSale& whole, OrderStore& orders) {
-                               whole.pay(orders, payment);
-                             }),
-               Error);
+  EXPECT_THROW(
+      life.survives(units_of_others_away, [&](Store&, BucketedSale& whole,
+                                              OrderStore& orders) { whole.pay(orders, payment); }),
+      Error);
   const auto kept = life.orders().payments().list("s:0", PaymentState::waiting, 10);
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(sale.pay(life.orders(), payment).state, PaymentState::applied) << "of the other bucket";
@@ -296,8 +295,8 @@ TEST(SaleBuckets, NothingOfTheirNameSellsBesideThem) {
   other.number_type = "O";
   Sale::create(*empty, other, *orders);
   const auto empty_again = engine::open_embedded({});
-  EXPECT_TRUE(is_refused(
-      [&] { BucketedSale::create(*empty_again, other, {.buckets = 4}, *orders); }));
+  EXPECT_TRUE(
+      is_refused([&] { BucketedSale::create(*empty_again, other, {.buckets = 4}, *orders); }));
   EXPECT_TRUE(Sale::names(*empty_again).get().empty()) << "and nothing was made";
 }
 

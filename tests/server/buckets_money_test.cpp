@@ -127,9 +127,8 @@ TEST_F(MoneyOfBuckets, V05_MessagesNameTheSaleAndItReopensOnce) {
 }
 
 TEST_F(MoneyOfBuckets, V48_WhoAnswersGoneHearsOfNoBucketUntilItIsReplayed) {
-  Receiver shop{[](const auto& got) {
-    return got.text("source").starts_with("/v1/sales/tea") ? 410 : 204;
-  }};
+  Receiver shop{
+      [](const auto& got) { return got.text("source").starts_with("/v1/sales/tea") ? 410 : 204; }};
   auto pea = paid_tea(10);
   pea.name = "pea";
   pea.number_type = "PEA";

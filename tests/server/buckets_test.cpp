@@ -7,6 +7,7 @@
 
 #include "server/operate_fixture.hpp"
 #include "sluice/bucketed_sale.hpp"
+#include "sluice/number.hpp"
 
 namespace sluice::server {
 namespace {
@@ -298,6 +299,37 @@ TEST_F(ServedBuckets, AWaitingRoomLetsInForTheUnitsOfAllBuckets) {
                           {{"Sluice-Buyer", name(count)}, {"Sluice-Ticket", tickets.back()}});
     return integer(last.json(), {"units_left"}) == 0;
   }));
+}
+
+// Each bucket has numbers of its own; who needs one series gives it to the orders of the database.
+// A program that dies before it has noted a number gets the same one again.
+TEST_F(ServedBuckets, OneSeriesOverAllBucketsIsGivenToOrdersThatAreRecorded) {
+  constexpr std::size_t orders = 20;
+  begin_in_buckets(tea(40));
+  for (std::size_t i = 0; i < orders; ++i) bought(fmt::format("buyer-{}", i));
+  std::map<std::string, std::string> invoices;  // by the order's id: what the program has noted
+  std::string after;
+  int killed = 0;
+  while (invoices.size() < orders) {
+    Series series{*store_, "INV"};
+    const auto page = shop("GET", "/v1/sales/tea/all-orders?most=3&after=" + after);
+    ASSERT_EQ(page.status, 200) << page.body;
+    const auto json = page.json();
+    bool dies = false;
+    for (const auto& order : *json.find("orders")->as_array()) {
+      const auto& id = *order.find("id")->as_text();
+      const auto number = series.next_of(id, 1).get();
+      ASSERT_TRUE(number);
+      if ((dies = killed < 5 && ++killed % 2 == 1)) break;
+      invoices.emplace(id, number->front().text);
+    }
+    if (!dies) after = page.text("after");
+  }
+  std::set<std::string> numbers;
+  for (const auto& [id, number] : invoices) numbers.insert(number.substr(number.size() - 4));
+  EXPECT_EQ(numbers.size(), orders);
+  EXPECT_EQ(*numbers.begin(), "0001");
+  EXPECT_EQ(*numbers.rbegin(), fmt::format("{:04}", orders)) << "without a gap";
 }
 
 // In a cluster they lie on servers of their own, which may be the only ones that lost something.

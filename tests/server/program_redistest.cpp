@@ -116,7 +116,8 @@ TEST_F(ServeProgram, V30_V31_FourProcessesSellEachUnitOfManyBucketsOnceThoughTwo
   };
   {
     std::vector<std::jthread> threads;
-    for (int thread = 0; thread < 8; ++thread) threads.emplace_back([&, thread] { ask(thread % 4); });
+    for (int thread = 0; thread < 8; ++thread)
+      threads.emplace_back([&, thread] { ask(thread % 4); });
     for (const int victim : {0, 1}) {
       EXPECT_TRUE(test::comes_true([&] { return bought() > 20 * (victim + 1); }));
       served[static_cast<std::size_t>(victim)]->process().kill();
@@ -129,8 +130,8 @@ TEST_F(ServeProgram, V30_V31_FourProcessesSellEachUnitOfManyBucketsOnceThoughTwo
   const auto orders = open_order_store(orders_url());
   auto sale = BucketedSale::load(*store, "tea").get();
   ASSERT_TRUE(sale);
-  BucketedWorker{*store, *sale, [&] { return open_order_store(orders_url()); },
-                 {.claim_after = 1ms}}
+  BucketedWorker{
+      *store, *sale, [&] { return open_order_store(orders_url()); }, {.claim_after = 1ms}}
       .drain();
   sale->settle(*orders);
   const auto found = audit(*store, *sale, *orders);

@@ -231,9 +231,9 @@ void check_buckets(const SaleDefinition& whole, BucketOptions options) {
 }
 
 [[noreturn]] void refuse_beside_whole(const SaleDefinition& whole) {
-  throw Error{Errc::bad_argument,
-              fmt::format("sale '{}' is there, without buckets: use that, or another name",
-                          whole.name)};
+  throw Error{
+      Errc::bad_argument,
+      fmt::format("sale '{}' is there, without buckets: use that, or another name", whole.name)};
 }
 
 /// The store may have lost what the database knows.
