@@ -4,6 +4,8 @@
 #include "cli/command_line/exit_code.hpp"
 #include "cli/output.hpp"
 #include "cli/sale_args.hpp"
+#include "sale/buckets/any_bucket.hpp"
+#include "sale/buckets/bucket_name.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -94,8 +96,25 @@ int refund_order(const Globals& globals, const SaleArgs& args) {
   return is_done ? exit_ok : exit_refused;
 }
 
+namespace {
+
+/// Under which names the database has the orders of a sale: of one with buckets each of them.
+std::vector<std::string> rows_of(OrderStore& orders, const std::string& sale) {
+  const auto bucket = sale::any_bucket(orders, sale);
+  if (!bucket) return {sale};
+  std::vector<std::string> rows;
+  for (std::int64_t i = 0; i < bucket->bucket->count; ++i)
+    rows.push_back(sale::bucket_name(sale, i));
+  return rows;
+}
+
+}  // namespace
+
 int replay_messages(const Globals& globals, const SaleArgs& args) {
-  const auto dead = open_orders(args)->payments().replay_messages(args.definition.name);
+  const auto orders = open_orders(args);
+  std::int64_t dead = 0;
+  for (const auto& rows : rows_of(*orders, args.definition.name))
+    dead += orders->payments().replay_messages(rows);
   print(globals.json, Json::object({{"ok", true}, {"replayed", dead}}),
         fmt::format("{} message(s) of sale '{}' that were given up are sent again", dead,
                     args.definition.name));

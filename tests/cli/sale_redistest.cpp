@@ -93,6 +93,10 @@ TEST_F(SaleProgram, ABucketIsNotTakenForTheWholeSale) {
   EXPECT_EQ(sale({"buy", "tea", "--buyer", "ann"}).status, 0);
   EXPECT_EQ(sale({"close", "tea"}).status, 0);
   EXPECT_EQ(sale({"buy", "tea", "--buyer", "bob"}).status, 75);
+  ASSERT_EQ(sale({"work", "tea", "--until-empty"}).status, 0);
+  const Ran replayed = sale({"replay", "tea"});
+  EXPECT_EQ(replayed.status, 0) << replayed.output;
+  EXPECT_EQ(replayed.json().at("replayed"), 0) << "of all buckets";
 }
 
 TEST_F(SaleProgram, E11_OpensAndClosesAreInstantsAndNonsenseIsRefused) {
