@@ -184,10 +184,11 @@ std::vector<std::string> Shop::names() {
 }
 
 /// The lists of all sales lie in a cluster on servers of their own. Where one came back without
-/// its list, a new sale would get the ids or the numbers of another.
-void Shop::list_again() {
+/// its list, a new sale would get the ids or the numbers of another. Where one is away, the next
+/// look does it: nobody needs the lists to sell.
+void Shop::list_again() try {
   const auto listed = [this] {
-    return store_.run({"ZCARD", sale::names_key}).get().as_integer() +
+    return std::ssize(Sale::names(store_).get()) +
            store_.run({"HLEN", sale::types_key}).get().as_integer() +
            store_.run({"EXISTS", sale::lanes_key}).get().as_integer();
   };
@@ -196,6 +197,8 @@ void Shop::list_again() {
     for (const auto* const part : offer->sale().parts())
       sale::list_again(store_, part->definition().name);
   listed_ = listed();
+} catch (const Error& failure) {
+  log(LogLevel::warning, fmt::format("the lists of sales: {}", failure.what()));
 }
 
 /// One sale that cannot be loaded does not hold up the others. A database that is the wrong one is
