@@ -1,11 +1,13 @@
 // Orders of a sale that end, or of which a part is taken back.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "cli/command_line/exit_code.hpp"
 #include "cli/output.hpp"
 #include "cli/sale_args.hpp"
-#include "sale/buckets/any_bucket.hpp"
-#include "sale/buckets/bucket_name.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -98,13 +100,19 @@ int refund_order(const Globals& globals, const SaleArgs& args) {
 
 namespace {
 
+bool is_bucket(OrderStore& orders, const std::string& name) {
+  const auto fields = orders.definition(name);
+  return std::ranges::any_of(fields, [](const auto& field) { return field.first == "bucket"; });
+}
+
 /// Under which names the database has the orders of a sale: of one with buckets each of them.
 std::vector<std::string> rows_of(OrderStore& orders, const std::string& sale) {
-  const auto bucket = sale::any_bucket(orders, sale);
-  if (!bucket) return {sale};
+  if (orders.stock(sale)) return {sale};
   std::vector<std::string> rows;
-  for (std::int64_t i = 0; i < bucket->bucket->count; ++i)
-    rows.push_back(sale::bucket_name(sale, i));
+  for (auto& name : orders.sales())
+    if (name.starts_with(sale) && name.rfind(':') == sale.size() && is_bucket(orders, name))
+      rows.push_back(std::move(name));
+  if (rows.empty()) rows.push_back(sale);
   return rows;
 }
 
