@@ -193,9 +193,11 @@ void Shop::list_again() try {
            store_.run({"EXISTS", sale::lanes_key}).get().as_integer();
   };
   if (listed_ > 0 && listed() >= listed_) return;
-  for (const auto& offer : all())
+  for (const auto& offer : all()) {
     for (const auto* const part : offer->sale().parts())
       sale::list_again(store_, part->definition().name);
+    note_look(system_clock().steady());
+  }
   listed_ = listed();
 } catch (const Error& failure) {
   log(LogLevel::warning, fmt::format("the lists of sales: {}", failure.what()));
