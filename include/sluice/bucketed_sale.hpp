@@ -66,7 +66,7 @@ class BucketedSale {
   static Task<void> check(Store& store, SaleDefinition definition, BucketOptions options);
   /// Defines the sale, or joins it where it is defined already, in the same words. Where some of
   /// its buckets are gone they are `recovering`. Throws Error as Sale::create(), and bad_argument
-  /// for a number of buckets that there cannot be.
+  /// for a number of buckets that there cannot be, or beside a sale of its name without any.
   static Task<BucketedSale> create(Store& store, SaleDefinition definition, BucketOptions options);
   /// The same for a program that can reach the database: Sale::create() says why. Blocks the
   /// thread.
@@ -82,7 +82,8 @@ class BucketedSale {
   /// Of the whole sale.
   const SaleDefinition& definition() const noexcept;
   std::int64_t buckets() const noexcept;
-  /// An ordinary Sale: its dead letters, its archive. Its buy() borrows nothing.
+  /// An ordinary Sale: its dead letters, its archive, when the whole is closed. Its buy() borrows
+  /// nothing, and refuses buyers of other buckets (bad_argument).
   Sale& bucket(std::int64_t index);
   const Sale& bucket(std::int64_t index) const;
   Sale& bucket_of(const BuyerId& buyer);

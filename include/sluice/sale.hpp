@@ -242,10 +242,9 @@ class Sale {
   static Task<void> check(Store& store, SaleDefinition definition);
   /// Defines the sale in the store, or joins it where it is defined already, in the same words;
   /// also where it is over: an archived sale stays `closed` for ever. Throws Error: bad_argument (a
-  /// field out of range, a sale that could not sell its stock, or another's number_type; says which
-  /// and why),
-  /// config_mismatch (defined otherwise; says how).
-  /// Not guaranteed: that the store has not lost this sale. One that comes back empty lets create()
+  /// field out of range, a sale that could not sell its stock, another's number_type, or the name
+  /// of one with buckets; says which and why), config_mismatch (defined otherwise; says how). Not
+  /// guaranteed: that the store has not lost this sale. One that comes back empty lets create()
   /// begin a new one, which sells the stock once more until a worker or the create() below sees the
   /// orders in the database; those who bought meanwhile are dead letters then, see give_back().
   static Task<Sale> create(Store& store, SaleDefinition definition);
@@ -345,9 +344,9 @@ class Sale {
   /// Ends the sale and takes its orders out of the store: closes it, brings the last orders into
   /// the database, audits, writes the file, and deletes in small steps; buyers get `closed` then,
   /// whatever they ask. Killed anywhere, the next call goes on. False: it was archived before.
-  /// Throws Error: bad_argument (options), server (dead letters: settle them first; or `stop`
-  /// came), corrupt (the audit finds a fault; says which). Until it deletes, nothing is lost but
-  /// that the sale is closed.
+  /// Throws Error: bad_argument (options; or a bucket of a sale that is not closed), server (dead
+  /// letters: settle them first; or `stop` came), corrupt (the audit finds a fault; says which).
+  /// Until it deletes, nothing is lost but that the sale is closed.
   bool archive(OrderStore& orders, ArchiveOptions options = {}, std::stop_token stop = {});
 
   /// Up to `most` dead letters after the one with id `after` (empty: from the oldest).

@@ -43,6 +43,17 @@ AnySale load_any(Store& store, const std::string& name) {
                           store.describe(), name, name)};
 }
 
+/// For what is done to the whole sale at once.
+AnySale load_whole(Store& store, const std::string& name) {
+  auto any = load_any(store, name);
+  if (const auto* const sale = std::get_if<Sale>(&any))
+    if (const auto& place = sale->definition().bucket)
+      throw Error{Errc::bad_argument,
+                  fmt::format("'{}' is bucket {} of {}: name the whole sale, '{}'", name,
+                              place->index, place->count, name.substr(0, name.rfind(':')))};
+  return any;
+}
+
 SaleStatus status_of(Sale& sale) { return sale.status().get(); }
 SaleStatus status_of(BucketedSale& sale) { return sale.status().get().whole; }
 SaleStatus status_of(AnySale& any) {
@@ -191,7 +202,7 @@ int list(const Globals& globals, const SaleArgs&) {
 
 int buy(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  AnySale any = load_any(*store, args.definition.name);
+  AnySale any = load_whole(*store, args.definition.name);
   const std::string request = args.request.empty() ? random_uuid() : args.request;
   const Admission answer = std::visit(
       [&](auto& sale) {
@@ -217,7 +228,7 @@ int buy(const Globals& globals, const SaleArgs& args) {
 
 int change_stock(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  AnySale any = load_any(*store, args.definition.name);
+  AnySale any = load_whole(*store, args.definition.name);
   const auto orders = open_orders(args);
   const bool changed =
       std::visit([&](auto& sale) { return sale.change_stock(*orders, args.stock); }, any);
@@ -282,7 +293,7 @@ int status(const Globals& globals, const SaleArgs& args) {
 
 int close(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store(globals);
-  AnySale any = load_any(*store, args.definition.name);
+  AnySale any = load_whole(*store, args.definition.name);
   std::visit(
       [&](auto& sale) {
         if (args.also_orders.empty())

@@ -1,6 +1,10 @@
 // Orders of a sale that end, or of which a part is taken back.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "cli/command_line/exit_code.hpp"
 #include "cli/output.hpp"
 #include "cli/sale_args.hpp"
@@ -94,8 +98,31 @@ int refund_order(const Globals& globals, const SaleArgs& args) {
   return is_done ? exit_ok : exit_refused;
 }
 
+namespace {
+
+bool is_bucket(OrderStore& orders, const std::string& name) {
+  const auto fields = orders.definition(name);
+  return std::ranges::any_of(fields, [](const auto& field) { return field.first == "bucket"; });
+}
+
+/// Under which names the database has the orders of a sale: of one with buckets each of them.
+std::vector<std::string> rows_of(OrderStore& orders, const std::string& sale) {
+  if (orders.stock(sale)) return {sale};
+  std::vector<std::string> rows;
+  for (auto& name : orders.sales())
+    if (name.starts_with(sale) && name.rfind(':') == sale.size() && is_bucket(orders, name))
+      rows.push_back(std::move(name));
+  if (rows.empty()) rows.push_back(sale);
+  return rows;
+}
+
+}  // namespace
+
 int replay_messages(const Globals& globals, const SaleArgs& args) {
-  const auto dead = open_orders(args)->payments().replay_messages(args.definition.name);
+  const auto orders = open_orders(args);
+  std::int64_t dead = 0;
+  for (const auto& rows : rows_of(*orders, args.definition.name))
+    dead += orders->payments().replay_messages(rows);
   print(globals.json, Json::object({{"ok", true}, {"replayed", dead}}),
         fmt::format("{} message(s) of sale '{}' that were given up are sent again", dead,
                     args.definition.name));

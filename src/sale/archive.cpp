@@ -9,10 +9,12 @@
 
 #include "base/descriptor.hpp"
 #include "base/instant.hpp"
+#include "sale/buckets/bucket_name.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/records.hpp"
 #include "sale/sale.lua.hpp"
 #include "sale/settlement.hpp"
+#include "sluice/bucketed_sale.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
 
@@ -81,6 +83,20 @@ bool pause(Clock& clock, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
+/// Of a bucket: an archived one keeps what it has not sold, so the others must not sell any more.
+void need_closed_siblings(Store& store, const SaleDefinition& bucket) {
+  const auto whole = whole_name(bucket.name);
+  auto sale = BucketedSale::load(store, whole).get();
+  for (std::int64_t i = 0; sale && i < sale->buckets(); ++i) {
+    const auto state = sale->bucket(i).status().get().state;
+    if (state == SaleState::closed || state == SaleState::archived) continue;
+    throw Error{Errc::bad_argument,
+                fmt::format("sale '{0}' is one of {1} buckets, and bucket {2} is {3}: close the "
+                            "whole sale first, 'sluice sale close {4}'",
+                            bucket.name, sale->buckets(), i, to_string(state), whole)};
+  }
+}
+
 /// Every order is in the database, and the audit says so.
 void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_token& stop) {
   const auto& name = sale.definition().name;
@@ -147,6 +163,7 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
   const SaleKeys keys{name};
   const auto is_archived = [&] { return sale.status().get().state == SaleState::archived; };
   bool begun = is_archived();
+  if (!begun && sale.definition().bucket) need_closed_siblings(store, sale.definition());
   try {
     if (!begun) bring_in_all(store, sale, orders, stop);
   } catch (const Error&) {

@@ -6,6 +6,7 @@
 
 #include "base/integer.hpp"
 #include "sale/payment_terms.hpp"
+#include "sale/recovery.lua.hpp"
 #include "sale/sums.hpp"
 #include "sluice/id.hpp"
 
@@ -232,6 +233,21 @@ Task<std::string> take_lane(Store& store, std::string name, bool anew) {
   auto entered = store.run(Words{words}, repeatable);
   co_await entered;
   co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
+}
+
+void list_again(Store& store, const std::string& name, const std::string& type,
+                const std::string& lane) {
+  store.run({"HSETNX", types_key, type, name}, repeatable).get();
+  store.run(scripts::sale_raise_lanes, {lanes_key}, {lane}, repeatable).get();
+  store.run({"ZADD", names_key, "NX", lane, name}, repeatable).get();
+}
+
+void list_again(Store& store, const std::string& name) {
+  const SaleKeys keys{name};
+  const auto reply = store.run({"HMGET", keys.sale, "type", "lane"}).get();
+  const auto& there = reply.as_items();
+  if (there.at(0).is_null() || there.at(1).is_null()) return;
+  list_again(store, name, there[0].as_text(), there[1].as_text());
 }
 
 std::string store_id(const Value& info) {

@@ -87,6 +87,13 @@ Task<std::optional<SaleDefinition>> read_definition(Store& store, std::string na
 /// each new sale of the store. `anew`: it is in the list, and another has its lane.
 Task<std::string> take_lane(Store& store, std::string name, bool anew = false);
 
+/// Enters a sale that is there into the lists of all again: they may lie on another server, which
+/// came back without them. Blocks the thread.
+void list_again(Store& store, const std::string& name, const std::string& type,
+                const std::string& lane);
+/// The same, as its hash says. Does nothing where it is not there.
+void list_again(Store& store, const std::string& name);
+
 /// Which store a reply of INFO is of, as a sale remembers it. Empty: it does not say so, or may not
 /// be asked.
 std::string store_id(const Value& info);

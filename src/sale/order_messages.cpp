@@ -7,6 +7,7 @@
 
 #include "base/instant.hpp"
 #include "base/json.hpp"
+#include "base/json_value.hpp"
 #include "base/random.hpp"
 #include "base/sha1.hpp"
 #include "sluice/metrics.hpp"
@@ -24,6 +25,13 @@ std::optional<std::chrono::seconds> pause_after(std::int64_t attempt) {
   const auto pause = pauses[attempt - 1];
   const auto tenth = static_cast<std::uint64_t>(pause.count()) / 10;
   return pause + std::chrono::seconds{random_below(tenth + 1)};
+}
+
+/// What a message of the sale itself is about, as its data has it: of a bucket the whole sale.
+std::string sale_in(const OrderMessage& message, const std::string& otherwise) {
+  const auto data = JsonValue::parse(message.data, {});
+  const auto* const sale = data ? data->find("sale") : nullptr;
+  return sale && sale->as_text() ? *sale->as_text() : otherwise;
 }
 
 }  // namespace
@@ -47,7 +55,8 @@ SignedMessage OrderMessages::sign(const OrderMessage& message) const {
                             {"id", id},
                             {"source", source_},
                             {"type", message.type},
-                            {"subject", is_of_sale ? sale_ : fmt::to_string(message.order_id)},
+                            {"subject", is_of_sale ? sale_in(message, sale_)
+                                                   : fmt::to_string(message.order_id)},
                             {"time", to_text(message.at)},
                             {"datacontenttype", "application/json"},
                             {"data", Json::raw(message.data)}})

@@ -647,12 +647,13 @@ Recovery::Pairs Recovery::numbers() {
 
 /// The lane of the sale, or a new one where the store, which had lost it, has given it away.
 Recovery::Pairs Recovery::lane(const OrderStore::Fields& kept) {
-  store_.run({"HSETNX", types_key, sale_.number_type, sale_.name}, repeatable).get();
   const auto found = std::ranges::find(kept, "lane", [](const auto& field) { return field.first; });
-  if (found == kept.end()) return {};
+  if (found == kept.end()) {
+    store_.run({"HSETNX", types_key, sale_.number_type, sale_.name}, repeatable).get();
+    return {};
+  }
   const auto& lane = found->second;
-  store_.run(scripts::sale_raise_lanes, {lanes_key}, {lane}, repeatable).get();
-  store_.run({"ZADD", names_key, "NX", lane, sale_.name}, repeatable).get();
+  list_again(store_, sale_.name, sale_.number_type, lane);
   const auto owners = store_.run({"ZRANGEBYSCORE", names_key, lane, lane}).get();
   const bool is_taken = std::ranges::any_of(
       owners.as_items(), [&](const Value& name) { return name.as_text() != sale_.name; });

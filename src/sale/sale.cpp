@@ -10,6 +10,8 @@
 #include "number/period.hpp"
 #include "sale/admission.hpp"
 #include "sale/archive.hpp"
+#include "sale/buckets/any_bucket.hpp"
+#include "sale/buckets/bucket_name.hpp"
 #include "sale/definition.hpp"
 #include "sale/differences.hpp"
 #include "sale/on_the_way.hpp"
@@ -57,6 +59,7 @@ class Sale::Impl {
     check_id("request id", request.value, definition_.name);
     const auto most =
         definition_.largest_order > 0 ? definition_.largest_order : sale::numbers_of(definition_);
+    check_bucket(buyer);
     if (units < 1 || units > most)
       throw Error{Errc::bad_argument,
                   fmt::format("sale '{}': an order of {} units, it must have 1 to {}",
@@ -185,6 +188,15 @@ class Sale::Impl {
   }
 
  private:
+  /// In another bucket he would have a second limit, and nobody would look for his orders there.
+  void check_bucket(const BuyerId& buyer) const {
+    const auto& place = definition_.bucket;
+    if (!place || sale::bucket_of(buyer, place->count) == place->index) return;
+    throw Error{Errc::bad_argument,
+                fmt::format("sale '{}' is a bucket, and this buyer is in another one: buy at the "
+                            "whole sale, '{}'",
+                            definition_.name, sale::whole_name(definition_.name))};
+  }
   std::optional<SaleOrder> find(const sale::Wish& wish, OrderStore& orders) {
     auto found = sale::Records{store_, definition_}.find({&wish, 1}).get().front();
     if (!found) found = orders.find_request(definition_.name, wish.buyer, wish.request);
@@ -410,6 +422,23 @@ Task<void> need_type(Store& store, const SaleDefinition& definition, bool claims
 
 }  // namespace
 
+namespace {
+
+/// Where a sale has buckets none of its name may sell beside them: the stock would be sold twice.
+Task<void> need_no_buckets(Store& store, const SaleDefinition& definition) {
+  if (definition.bucket) co_return;
+  auto looked = sale::any_bucket(store, definition.name);
+  const auto found = co_await looked;
+  if (found) sale::refuse_beside(*found);
+}
+
+void need_no_buckets(OrderStore& orders, const SaleDefinition& definition) {
+  if (definition.bucket) return;
+  if (const auto found = sale::any_bucket(orders, definition.name)) sale::refuse_beside(*found);
+}
+
+}  // namespace
+
 /// False: it is not there, and may be created.
 Task<bool> Sale::is_there(Store& store, const SaleDefinition& definition) {
   sale::check(definition);
@@ -431,6 +460,8 @@ Task<bool> Sale::is_there(Store& store, const SaleDefinition& definition) {
                               definition.name, to_text(*definition.closes_at), store.describe(),
                               to_text(now))};
   }
+  auto alone = need_no_buckets(store, definition);
+  co_await alone;
   auto typed = need_type(store, definition, false);
   co_await typed;
   co_return false;
@@ -447,6 +478,7 @@ Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
 }
 
 Sale Sale::create(Store& store, SaleDefinition definition, OrderStore& orders) {
+  need_no_buckets(orders, definition);
   const bool was_lost = !orders.definition(definition.name).empty();
   auto sale = make(store, std::move(definition), was_lost).get();
   sale::enter(store, sale.definition(), orders);

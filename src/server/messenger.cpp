@@ -124,17 +124,27 @@ bool Messenger::send_message(const At& at) {
   OrderMessages messages{at.orders, at.subject.rows, at.subject.source, options_.messages->keys,
                          send};
   const auto sent = messages.send_due(1);
-  if (sent.gone)
+  if (sent.gone) {
+    stop_whole(at);
     log(LogLevel::warning,
         fmt::format("sale '{}': {} answered 410, so nothing more is sent until its messages are "
                     "replayed",
                     at.subject.sale, origin_of(options_.messages->url)));
+  }
   if (sent.dead > 0)
     log(LogLevel::error,
         fmt::format("sale '{}': a message was sent in vain for days, and is dead until its "
                     "messages are replayed",
                     at.subject.sale));
   return sent.done > 0;
+}
+
+/// Who answers 410 means the sale, and knows nothing of its buckets.
+void Messenger::stop_whole(const At& at) {
+  const auto offer = shop_.find(at.subject.sale);
+  if (!offer) return;
+  for (const auto* const part : offer->sale().parts())
+    at.orders.payments().stop_messages(part->definition().name);
 }
 
 Delivery Messenger::deliver(HttpClient& client, const SignedMessage& message) {

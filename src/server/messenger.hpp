@@ -98,6 +98,7 @@ class Messenger {
   void work(const std::stop_token& stop, Rounds& rounds, const Send& send);
   bool send_message(const At& at);
   bool send_refund(const At& at, const RefundTarget& target);
+  void stop_whole(const At& at);
   Delivery deliver(HttpClient& client, const SignedMessage& message);
   std::string give_back(const At& at, const RefundTarget& target, const Refund& refund) const;
   void complain(std::string_view of, std::string_view why);

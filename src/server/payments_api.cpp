@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sale/buckets/bucket_name.hpp"
+#include "sale/definition.hpp"
 #include "sale/differences.hpp"
 #include "server/background.hpp"
 #include "server/problems.hpp"
@@ -27,10 +28,19 @@ std::optional<WebhookHead> head_of(const http::Request& request) {
                      .signature = std::string{*request.field("webhook-signature")}};
 }
 
+/// What the payment is of: one that names a bucket is of the whole sale, where its number says
+/// which bucket it is.
+std::string sale_of(OrderStore& orders, const std::string& name) {
+  for (const auto& [field, value] : orders.definition(name))
+    if (field == sale::bucket_field) return sale::whole_name(name);
+  return name;
+}
+
 /// One of a sale that nobody here knows is kept, too: its row may come with the sale. One of a sale
 /// with buckets is kept by that alone, which knows the bucket of its order; until it is loaded the
 /// provider has to tell it again.
-http::Response keep(Shop& shop, OrderStore& orders, const Payment& payment) {
+http::Response keep(Shop& shop, OrderStore& orders, Payment payment) {
+  if (!shop.find(payment.sale)) payment.sale = sale_of(orders, payment.sale);
   if (const auto offer = shop.find(payment.sale)) {
     if (offer->sale().pay(orders, payment).differs)
       log(LogLevel::warning,

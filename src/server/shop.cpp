@@ -7,6 +7,7 @@
 
 #include "base/thread.hpp"
 #include "sale/buckets/bucket_name.hpp"
+#include "sale/definition.hpp"
 #include "sluice/log.hpp"
 #include "sluice/sale_recovery.hpp"
 
@@ -182,6 +183,26 @@ std::vector<std::string> Shop::names() {
   return names;
 }
 
+/// The lists of all sales lie in a cluster on servers of their own. Where one came back without
+/// its list, a new sale would get the ids or the numbers of another. Where one is away, the next
+/// look does it: nobody needs the lists to sell.
+void Shop::list_again() try {
+  const auto listed = [this] {
+    return std::ssize(Sale::names(store_).get()) +
+           store_.run({"HLEN", sale::types_key}).get().as_integer() +
+           store_.run({"EXISTS", sale::lanes_key}).get().as_integer();
+  };
+  if (listed_ > 0 && listed() >= listed_) return;
+  for (const auto& offer : all()) {
+    for (const auto* const part : offer->sale().parts())
+      sale::list_again(store_, part->definition().name);
+    note_look(system_clock().steady());
+  }
+  listed_ = listed();
+} catch (const Error& failure) {
+  log(LogLevel::warning, fmt::format("the lists of sales: {}", failure.what()));
+}
+
 /// One sale that cannot be loaded does not hold up the others. A database that is the wrong one is
 /// said at the start.
 void Shop::take_in(const std::string& name, At when) {
@@ -278,6 +299,7 @@ void Shop::look() {
       take_in(name, At::later);
       note_look(system_clock().steady());
     }
+    list_again();
     const auto offers = all();
     // A transaction as those that write: whether they would succeed. It changes nothing.
     if (!offers.empty()) {

@@ -119,6 +119,7 @@ class Shop {
   void create(const SaleDefinition& sale);
   std::int64_t buckets_of(const std::string& sale) const;
   std::vector<std::string> names();
+  void list_again();
   void take_in(const std::string& name, At when);
   std::shared_ptr<Offer> load(const std::string& name);
   OfferedSale load_whole(Sale part);
@@ -133,6 +134,7 @@ class Shop {
   std::mutex looking_;
   std::unique_ptr<OrderStore> orders_;          // guarded by looking_
   std::set<std::string, std::less<>> buckets_;  // guarded by looking_; of the wholes offered
+  std::int64_t listed_ = 0;                     // guarded by looking_; see list_again()
   // Of all workers: of a thousand sales each would have sessions of its own.
   std::unique_ptr<OrderStore> orders_of_workers_;
   mutable std::shared_mutex mutex_;

@@ -78,6 +78,27 @@ TEST_F(SaleProgram, AFileMayPutAStockIntoBuckets) {
   EXPECT_EQ(status.json().at("buckets").size(), 3U) << status.output;
 }
 
+TEST_F(SaleProgram, ABucketIsNotTakenForTheWholeSale) {
+  ASSERT_EQ(sale({"create", "tea", "--stock", "9", "--type", "TE", "--buckets", "3"}).status, 0);
+  const Ran beside = sale({"create", "tea", "--stock", "9", "--type", "TX"});
+  EXPECT_EQ(beside.status, 64) << "its stock would be sold twice";
+  EXPECT_TRUE(beside.says("sale 'tea' is there, with 3 buckets")) << beside.output;
+  for (const auto& words : {std::vector<std::string>{"close", "tea:1"},
+                            {"buy", "tea:1", "--buyer", "ann"},
+                            {"stock", "tea:1", "--to", "20"}}) {
+    const Ran ran = sale(words);
+    EXPECT_EQ(ran.status, 64) << ran.output;
+    EXPECT_TRUE(ran.says("'tea:1' is bucket 1 of 3: name the whole sale, 'tea'")) << ran.output;
+  }
+  EXPECT_EQ(sale({"buy", "tea", "--buyer", "ann"}).status, 0);
+  EXPECT_EQ(sale({"close", "tea"}).status, 0);
+  EXPECT_EQ(sale({"buy", "tea", "--buyer", "bob"}).status, 75);
+  ASSERT_EQ(sale({"work", "tea", "--until-empty"}).status, 0);
+  const Ran replayed = sale({"replay", "tea"});
+  EXPECT_EQ(replayed.status, 0) << replayed.output;
+  EXPECT_EQ(replayed.json().at("replayed"), 0) << "of all buckets";
+}
+
 TEST_F(SaleProgram, E11_OpensAndClosesAreInstantsAndNonsenseIsRefused) {
   const std::pair<std::vector<std::string>, const char*> rows[] = {
       {{"--opens", "8pm"}, "'8pm' is no instant: write a date, a time and its zone, like"},

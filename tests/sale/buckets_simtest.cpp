@@ -5,10 +5,12 @@
 #include <set>
 
 #include "sale/bucket_life.hpp"
+#include "support/comes_true.hpp"
 
 namespace sluice {
 namespace {
 
+using namespace std::chrono_literals;
 using test::BucketLife;
 
 TEST(SaleBuckets, KeepABuyerInOneBucketAndNumberWithItsLetter) {
@@ -83,23 +85,57 @@ TEST(SaleBuckets, V32_NobodyIsToldSoldOutWhileAUnitIsLeftAnywhere) {
   }
 }
 
+/// A buyer asks, and something happens before each bucket is looked at: their servers are asked one
+/// after another.
+Admission ask_amid(BucketLife& life, const std::string& buyer,
+                   const std::function<void(std::int64_t bucket)>& before_look) {
+  test::FaultyStore store{life.store()};
+  bool is_batch = false;
+  std::int64_t looks = 0;
+  store.on_batch = [&](const Batch&, const CallOptions&) { is_batch = true; };
+  store.plan = [&](std::string_view call) {
+    const bool was_batch = std::exchange(is_batch, false);
+    if (call != "sale/buckets/look") return test::Fault::none;
+    if (was_batch) return test::Fault::refused;
+    before_look(looks++ % life.buckets());
+    return test::Fault::none;
+  };
+  auto sale = std::move(*BucketedSale::load(store, "s").get());
+  return sale.buy({buyer}, {"r"}).get();
+}
+
 // A unit is under way when the others are looked at: at no instant was none left.
 TEST(SaleBuckets, V32_AUnitThatRunsAheadOfTheLookIsNotMissed) {
   BucketLife life{BucketLife::usual(1), 2};  // bucket 0 has it
-  int looks = 0;
   const auto buyer = life.buyer_of(1);
-  Admission answer;
-  const auto run_ahead = [&](std::string_view) {
-    // Before bucket 0 is looked at it goes to 1, before 1 is looked at back to 0, and so on.
+  int moves = 0;
+  const auto answer = ask_amid(life, buyer, [&](std::int64_t bucket) {
     const auto look = life.look();
-    const std::int64_t holder = look.at(0).left() > 0 ? 0 : 1;
-    if (++looks > 40 || look.at(holder).left() == 0) return;
-    const auto given = life.shares().give(holder, 1 - holder, 1, look).get();
-    life.shares().take(holder, 1 - holder, *given, look).get();
-  };
-  ASSERT_TRUE(life.survives(run_ahead, [&](auto&, BucketedSale& sale, auto&) {
-    answer = sale.buy({buyer}, {"r"}).get();
-  }));
+    if (++moves > 40 || look.at(bucket).left() == 0) return;
+    const auto given = life.shares().give(bucket, 1 - bucket, 1, look).get();
+    life.shares().take(bucket, 1 - bucket, *given, look).get();
+  });
+  EXPECT_TRUE(answer.outcome == SaleOutcome::moving || answer.has_order())
+      << to_string(answer.outcome);
+  EXPECT_TRUE(life.buy(buyer).has_order());
+  life.expect_sound();
+}
+
+// One of two units is always left: before the one that there is is sold the other one comes back.
+TEST(SaleBuckets, V32_AUnitThatComesBackBehindTheLookIsNotMissed) {
+  BucketLife life{BucketLife::usual(2), 2};
+  const auto buyer = life.buyer_of(0, 1);
+  ASSERT_TRUE(life.buy(life.buyer_of(0), "0").has_order());
+  std::int64_t sold_in = 0;
+  int changes = 0;
+  const auto answer = ask_amid(life, buyer, [&](std::int64_t bucket) {
+    if (bucket == sold_in || ++changes > 40) return;
+    auto sale = life.sale();
+    const auto before = fmt::to_string(changes - 1);
+    ASSERT_TRUE(sale.cancel(life.orders(), {life.buyer_of(sold_in)}, {before}, "why").now);
+    sold_in = bucket;
+    ASSERT_TRUE(life.buy(life.buyer_of(sold_in), fmt::to_string(changes)).has_order());
+  });
   EXPECT_TRUE(answer.outcome == SaleOutcome::moving || answer.has_order())
       << to_string(answer.outcome);
   EXPECT_TRUE(life.buy(buyer).has_order());
@@ -152,6 +188,39 @@ TEST(SaleBuckets, UnitsOfACancelledOrderAreSoldInAnyBucket) {
   life.expect_sound();
 }
 
+// Where units are to be looked for in other buckets, and one of them does not answer, it is kept
+// all the same: workers go on with it, and the provider need not tell it for ever.
+TEST(SaleBuckets, V07_ALatePaymentIsKeptThoughAnotherBucketDoesNotAnswer) {
+  auto definition = BucketLife::usual(4);
+  definition.payment = PaymentTerms{.window = 1ms, .grace = 0us, .price = 5, .currency = "CNY"};
+  BucketLife life{definition, 2};
+  const auto buyer = life.buyer_of(0);
+  const auto order = life.buy(buyer, "r", 2).order;
+  ASSERT_TRUE(order);
+  life.work();
+  auto sale = life.sale();
+  ASSERT_TRUE(test::comes_true([&] { return sale.expire(life.orders()) == 1; }));
+  ASSERT_TRUE(life.buy(life.buyer_of(0, 1), "r", 2).has_order()) << "his bucket is empty again";
+  life.work();
+  const Payment payment{.provider = "acme",
+                        .event = "late",
+                        .sale = "s",
+                        .order = order->number,
+                        .amount = 10,
+                        .currency = "CNY"};
+  const auto units_of_others_away = [](std::string_view call) {
+    if (call == "sale/buckets/look") throw Error{Errc::connection, "away", Effect::none};
+  };
+  EXPECT_THROW(
+      life.survives(units_of_others_away, [&](Store&, BucketedSale& whole,
+                                              OrderStore& orders) { whole.pay(orders, payment); }),
+      Error);
+  const auto kept = life.orders().payments().list("s:0", PaymentState::waiting, 10);
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(sale.pay(life.orders(), payment).state, PaymentState::applied) << "of the other bucket";
+  life.expect_sound();
+}
+
 TEST(SaleBuckets, TheStockOfTheWholeChangesInBothDirections) {
   BucketLife life{BucketLife::usual(8), 4};
   auto sale = life.sale();
@@ -188,9 +257,76 @@ TEST(SaleBuckets, RefuseWhatCannotBe) {
   plain.number_type = "P";
   Sale::create(*store, plain).get();
   EXPECT_THROW(create(plain, 4), Error) << "it is there without buckets";
+  auto beside = usual;
+  beside.number_type = "B";
+  EXPECT_THROW(Sale::create(*store, beside).get(), Error) << "it is there with buckets";
+  EXPECT_THROW(Sale::check(*store, beside).get(), Error);
   EXPECT_FALSE(BucketedSale::load(*store, "plain").get());
   EXPECT_FALSE(BucketedSale::load(*store, "nobody").get());
   EXPECT_EQ(BucketedSale::load(*store, "s").get()->definition(), usual);
+}
+
+TEST(SaleBuckets, NothingOfTheirNameSellsBesideThem) {
+  const auto orders = open_order_store("sqlite::memory:");
+  const auto usual = BucketLife::usual(10);
+  auto plain = usual;
+  plain.number_type = "P";
+  const auto is_refused = [](const auto& deed) {
+    try {
+      deed();
+    } catch (const Error& error) {
+      return error.errc() == Errc::bad_argument;
+    }
+    return false;
+  };
+  {
+    const auto store = engine::open_embedded({});
+    BucketedSale::create(*store, usual, {.buckets = 4}, *orders);
+    EXPECT_TRUE(is_refused([&] { Sale::create(*store, plain).get(); }));
+    for (std::int64_t i = 0; i < 3; ++i)  // where some of the buckets are lost, too
+      for (const auto& key : BucketLife::keys(i)) store->run({"DEL", key}).get();
+    EXPECT_TRUE(is_refused([&] { Sale::create(*store, plain).get(); }));
+  }
+  const auto empty = engine::open_embedded({});  // the store is lost, the database is not
+  EXPECT_TRUE(is_refused([&] { Sale::create(*empty, plain, *orders); }));
+  EXPECT_THROW(BucketedSale::create(*empty, usual, {.buckets = 5}, *orders), Error) << "4 there";
+  auto other = plain;
+  other.name = "other";
+  other.number_type = "O";
+  Sale::create(*empty, other, *orders);
+  const auto empty_again = engine::open_embedded({});
+  EXPECT_TRUE(
+      is_refused([&] { BucketedSale::create(*empty_again, other, {.buckets = 4}, *orders); }));
+  EXPECT_TRUE(Sale::names(*empty_again).get().empty()) << "and nothing was made";
+}
+
+TEST(SaleBuckets, ABucketSellsToItsOwnBuyersAlone) {
+  auto definition = BucketLife::usual(8);
+  definition.limit = 1;
+  BucketLife life{definition, 4};
+  auto sale = life.sale();
+  const auto buyer = life.buyer_of(2);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    if (i == 2) continue;
+    EXPECT_THROW(sale.bucket(i).buy({buyer}, {"r"}).get(), Error) << "he would have one of each";
+  }
+  EXPECT_TRUE(sale.bucket(2).buy({buyer}, {"r"}).get().has_order());
+  EXPECT_EQ(life.buy(buyer, "r2").outcome, SaleOutcome::already_bought);
+  life.expect_sound();
+}
+
+TEST(SaleBuckets, ABucketIsArchivedWhenTheWholeSaleIsClosed) {
+  BucketLife life{BucketLife::usual(4), 2};
+  auto sale = life.sale();
+  EXPECT_THROW(sale.bucket(0).archive(life.orders()), Error) << "the other one still sells";
+  for (std::int64_t i = 0; i < 4; ++i)
+    EXPECT_TRUE(life.buy(life.buyer_of(1, static_cast<int>(i))).has_order()) << i;
+  EXPECT_EQ(life.buy(life.buyer_of(0)).outcome, SaleOutcome::sold_out);
+  sale.close(life.orders());
+  life.work();
+  for (std::int64_t i = 0; i < 2; ++i) EXPECT_TRUE(sale.bucket(i).archive(life.orders()));
+  EXPECT_EQ(sale.status().get().whole.state, SaleState::archived);
+  EXPECT_EQ(life.buy(life.buyer_of(0)).outcome, SaleOutcome::closed);
 }
 
 // --- servers that forget ---

@@ -324,6 +324,45 @@ TEST_P(OrderPaymentsSuite, V05_ASaleThatHadNothingLeftTellsThatItReopened) {
   EXPECT_EQ(money().totals("s").odd_messages, 0);
 }
 
+// Outside a sale with buckets is one: none of its messages names a bucket, and while another bucket
+// has units it was not sold out.
+TEST_P(OrderPaymentsSuite, V05_BucketsTellForTheWholeSaleAndOnceThatItReopens) {
+  constexpr int rounds = 10;
+  for (int bucket = 0; bucket < 2; ++bucket) {
+    const auto name = "w:" + std::to_string(bucket);
+    orders_->add_sale(name, rounds);
+    orders_->keep_definition(
+        name, {{"payment", "3600000000 0 7 CNY"}, {"bucket", std::to_string(bucket) + " 2 20"}});
+    std::vector<SaleOrder> sold;
+    for (int i = 0; i < rounds; ++i)
+      sold.push_back(order(100 * (bucket + 1) + i, "b" + std::to_string(i)));
+    ASSERT_EQ(orders_->insert(name, sold).inserted, sold.size());
+  }
+  for (int round = 0; round < rounds; ++round) {
+    std::latch start{2};
+    std::vector<std::jthread> threads;
+    for (int bucket = 0; bucket < 2; ++bucket)
+      threads.emplace_back([&, bucket] {
+        const auto own = open_order_store(url_);
+        start.arrive_and_wait();
+        own->end_order("w:" + std::to_string(bucket), 100 * (bucket + 1) + round,
+                       OrderState::cancelled, "");
+      });
+    threads.clear();
+    ASSERT_EQ(money().messages_of("w:0", 0).size(), static_cast<std::size_t>(round + 1));
+    // The two units are sold again, both in one bucket.
+    std::vector<SaleOrder> again{order(1000 + 2 * round, "x" + std::to_string(2 * round)),
+                                 order(1001 + 2 * round, "x" + std::to_string(2 * round + 1))};
+    const auto name = "w:" + std::to_string(round % 2);
+    ASSERT_EQ(orders_->insert(name, again).inserted, 2U);
+  }
+  EXPECT_TRUE(money().messages_of("w:1", 0).empty());
+  EXPECT_EQ(money().messages_of("w:0", 0)[1].data, R"({"sale":"w","version":2,"left":1})");
+  const auto of_order = money().messages_of("w:1", 200);
+  ASSERT_EQ(of_order.size(), 1U);
+  EXPECT_TRUE(of_order[0].data.starts_with(R"({"sale":"w","order")")) << of_order[0].data;
+}
+
 TEST_P(OrderPaymentsSuite, V48_MessagesOfAnOrderComeOneAfterAnother) {
   sell("3600000000", {order(1, "ann"), order(2, "bob")});
   orders_->end_order("s", 1, OrderState::cancelled, "");

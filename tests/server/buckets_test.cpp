@@ -7,6 +7,7 @@
 
 #include "server/operate_fixture.hpp"
 #include "sluice/bucketed_sale.hpp"
+#include "sluice/number.hpp"
 
 namespace sluice::server {
 namespace {
@@ -271,6 +272,77 @@ TEST_F(ServedBuckets, AStoreThatCameBackEmptyIsRecoveredWhole) {
   EXPECT_EQ(integer(sale(), {"sold"}), 12);
   EXPECT_EQ(integer(sale(), {"left"}), 28);
   EXPECT_EQ(buy("buyer-3", "k").status, 200);
+}
+
+TEST_F(ServedBuckets, AWaitingRoomLetsInForTheUnitsOfAllBuckets) {
+  auto how = in_buckets();
+  WaitingRoomDefinition room{.rate = 1000, .inside = 1};
+  room.name = "tea";
+  how.rooms = {room};
+  begin({tea(count)}, std::move(how));
+  std::vector<std::string> tickets;
+  const auto name = [](std::int64_t i) { return fmt::format("buyer-{}", i); };
+  for (std::int64_t i = 0; i <= count; ++i)
+    tickets.push_back(
+        ask("POST", "/v1/sales/tea/queue", {{"Sluice-Buyer", name(i)}}).text("ticket"));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto& ticket = tickets[static_cast<std::size_t>(i)];
+    EXPECT_EQ(buy(name(i), "k").problem(), "not-inside");
+    EXPECT_EQ(ask("POST", "/v1/sales/tea/orders",
+                  {{"Sluice-Buyer", name(i)}, {"Sluice-Ticket", ticket}, {"Idempotency-Key", "k"}})
+                  .status,
+              201)
+        << i;
+  }
+  EXPECT_TRUE(test::comes_true([&] {
+    const auto last = ask("GET", "/v1/sales/tea/queue",
+                          {{"Sluice-Buyer", name(count)}, {"Sluice-Ticket", tickets.back()}});
+    return integer(last.json(), {"units_left"}) == 0;
+  }));
+}
+
+// Each bucket has numbers of its own; who needs one series gives it to the orders of the database.
+// A program that dies before it has noted a number gets the same one again.
+TEST_F(ServedBuckets, OneSeriesOverAllBucketsIsGivenToOrdersThatAreRecorded) {
+  constexpr std::size_t orders = 20;
+  begin_in_buckets(tea(40));
+  for (std::size_t i = 0; i < orders; ++i) bought(fmt::format("buyer-{}", i));
+  std::map<std::string, std::string> invoices;  // by the order's id: what the program has noted
+  std::string after;
+  int killed = 0;
+  while (invoices.size() < orders) {
+    Series series{*store_, "INV"};
+    const auto page = shop("GET", "/v1/sales/tea/all-orders?most=3&after=" + after);
+    ASSERT_EQ(page.status, 200) << page.body;
+    const auto json = page.json();
+    bool dies = false;
+    for (const auto& order : *json.find("orders")->as_array()) {
+      const auto& id = *order.find("id")->as_text();
+      const auto number = series.next_of(id, 1).get();
+      ASSERT_TRUE(number);
+      if ((dies = killed < 5 && ++killed % 2 == 1)) break;
+      invoices.emplace(id, number->front().text);
+    }
+    if (!dies) after = page.text("after");
+  }
+  std::set<std::string> numbers;
+  for (const auto& [id, number] : invoices) numbers.insert(number.substr(number.size() - 4));
+  EXPECT_EQ(numbers.size(), orders);
+  EXPECT_EQ(*numbers.begin(), "0001");
+  EXPECT_EQ(*numbers.rbegin(), fmt::format("{:04}", orders)) << "without a gap";
+}
+
+// In a cluster they lie on servers of their own, which may be the only ones that lost something.
+TEST_F(ServedBuckets, ListsOfSalesThatAServerLostAreMadeAgain) {
+  begin_in_buckets(tea(40));
+  bought("ann");
+  for (const auto* const list : {"sluice:sales", "sluice:sales:names", "sluice:sales:types"}) {
+    service_->shop().look();
+    store_->run({"DEL", list}).get();
+    service_->shop().look();
+    EXPECT_TRUE(is_sound()) << list;
+  }
+  EXPECT_EQ(store_->run({"GET", "sluice:sales"}).get().as_text(), "4") << "a new sale gets its own";
 }
 
 }  // namespace

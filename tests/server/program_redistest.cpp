@@ -10,6 +10,7 @@
 
 #include "server/curl.hpp"
 #include "server/served.hpp"
+#include "sluice/bucketed_sale.hpp"
 #include "sluice/open.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
@@ -83,6 +84,64 @@ TEST_F(ServeProgram, V01_AHundredUnitsAndTenThousandBuyersAtFourProcesses) {
   for (auto& one : served) one->process().terminate();
   for (auto& one : served) EXPECT_EQ(one->process().wait(), 0) << one->output();
   compare(told);
+}
+
+// Each buyer asks at all of them at once; two are killed meanwhile, and their buyers go elsewhere.
+TEST_F(ServeProgram, V30_V31_FourProcessesSellEachUnitOfManyBucketsOnceThoughTwoAreKilled) {
+  constexpr std::int64_t stock = 60;
+  auto how = options();
+  how.back() = fmt::format("tea={}/6", stock);
+  std::vector<std::unique_ptr<Served>> served;
+  for (int i = 0; i < 4; ++i) served.push_back(std::make_unique<Served>(folder_, i, how));
+  for (auto& one : served) ASSERT_TRUE(one->begins()) << one->output();
+  std::map<std::string, std::string> told;  // buyer, order
+  std::mutex mutex;
+  const auto bought = [&] {
+    const std::lock_guard lock{mutex};
+    return std::ssize(told);
+  };
+  const auto ask = [&](int process) {
+    for (int buyer = 0; buyer < 120; ++buyer) {
+      const auto name = fmt::format("b{}", buyer);
+      for (bool is_answered = false; !is_answered;) try {
+          const auto answer = buy(served[static_cast<std::size_t>(process)]->port(), name);
+          is_answered = answer.status != 503;  // some are on their way between buckets
+          if (answer.status != 201 && answer.status != 200) continue;
+          const std::lock_guard lock{mutex};
+          EXPECT_EQ(told.emplace(name, answer.text("id")).first->second, answer.text("id"));
+        } catch (const std::system_error&) {
+          return;  // it was killed
+        }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 8; ++thread)
+      threads.emplace_back([&, thread] { ask(thread % 4); });
+    for (const int victim : {0, 1}) {
+      EXPECT_TRUE(test::comes_true([&] { return bought() > 20 * (victim + 1); }));
+      served[static_cast<std::size_t>(victim)]->process().kill();
+    }
+  }
+  for (int i = 2; i < 4; ++i) served[static_cast<std::size_t>(i)]->process().terminate();
+  for (int i = 2; i < 4; ++i) EXPECT_EQ(served[static_cast<std::size_t>(i)]->process().wait(), 0);
+
+  const auto store = open(redis_.url());
+  const auto orders = open_order_store(orders_url());
+  auto sale = BucketedSale::load(*store, "tea").get();
+  ASSERT_TRUE(sale);
+  BucketedWorker{
+      *store, *sale, [&] { return open_order_store(orders_url()); }, {.claim_after = 1ms}}
+      .drain();
+  sale->settle(*orders);
+  const auto found = audit(*store, *sale, *orders);
+  for (const auto& check : found.checks) EXPECT_TRUE(check.ok) << check.name << check.detail;
+  EXPECT_EQ(sale->status().get().whole.sold, stock) << "none is lost on its way";
+  std::map<std::string, std::string> there;
+  for (std::int64_t i = 0; i < sale->buckets(); ++i)
+    for (const auto& order : orders->page(sale->bucket(i).definition().name, 0, 1000))
+      EXPECT_TRUE(there.emplace(order.buyer.value, fmt::to_string(order.id)).second) << "limit 1";
+  for (const auto& [buyer, id] : told) EXPECT_EQ(there[buyer], id) << buyer;
 }
 
 // TERM comes while buyers ask: who was told of an order has it.

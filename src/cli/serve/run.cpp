@@ -251,8 +251,8 @@ std::vector<Option> serve_options(ServeArgs& args) {
        into(args.orders)},
       {"--data", "FOLDER", "Where the embedded engine and SQLite lie", into(args.data)},
       {"--sale", "NAME=UNITS[/BUCKETS]",
-       "Define this sale, or join it, with its stock in so many buckets: see buckets.md; may be "
-       "repeated",
+       "Define this sale, or join it, with its stock in so many buckets, each with numbers of its "
+       "own: see buckets.md; may be repeated",
        into(args.sales)},
       {"--sales", "FILE", "The same of a JSON file, as 'sluice sale create --file' takes it",
        into(args.sales_file)},

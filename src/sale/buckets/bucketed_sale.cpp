@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "number/period.hpp"
+#include "sale/buckets/any_bucket.hpp"
 #include "sale/buckets/borrowing.hpp"
 #include "sale/buckets/bucket_name.hpp"
 #include "sale/definition.hpp"
@@ -152,6 +153,7 @@ PaymentResult BucketedSale::Impl::pay(OrderStore& orders, Payment payment) {
                 fmt::format("sale '{}': the payment is of sale '{}'", whole_.name, payment.sale)};
   const auto index = sale::bucket_of_number(payment.order, whole_, count()).value_or(0);
   payment.sale = bucket(index).definition().name;
+  orders.payments().keep(payment);  // first: a server of another bucket may be away
   look_for_units(orders, index, payment.order);
   return bucket(index).pay(orders, payment);
 }
@@ -228,6 +230,23 @@ void check_buckets(const SaleDefinition& whole, BucketOptions options) {
   sale::check(whole);
 }
 
+[[noreturn]] void refuse_beside_whole(const SaleDefinition& whole) {
+  throw Error{
+      Errc::bad_argument,
+      fmt::format("sale '{}' is there, without buckets: use that, or another name", whole.name)};
+}
+
+/// The store may have lost what the database knows.
+void check_database(const SaleDefinition& whole, BucketOptions options, OrderStore& orders) {
+  if (!orders.definition(whole.name).empty()) refuse_beside_whole(whole);
+  const auto known = sale::any_bucket(orders, whole.name);
+  if (known && known->bucket->count != options.buckets)
+    throw Error{Errc::config_mismatch,
+                fmt::format("sale '{}' has {} buckets in {}, and {} here: their number never "
+                            "changes; say the same, or use another name",
+                            whole.name, known->bucket->count, orders.describe(), options.buckets)};
+}
+
 /// Of a new sale no bucket has sold or moved a unit, and the first one is made last: so one that is
 /// missing beside others was lost.
 bool has_begun(const sale::Look& look) {
@@ -244,10 +263,7 @@ Task<void> BucketedSale::check(Store& store, SaleDefinition definition, BucketOp
   check_buckets(definition, options);
   auto asked = sale::read_definition(store, definition.name);
   const std::optional<SaleDefinition> other = co_await asked;
-  if (other)
-    throw Error{Errc::bad_argument,
-                fmt::format("sale '{}' is there, without buckets: use that, or another name",
-                            definition.name)};
+  if (other) refuse_beside_whole(definition);
   for (std::int64_t i = 0; i < options.buckets; ++i) {
     auto checked = Sale::check(store, sale::bucket_definition(definition, i, options.buckets));
     co_await checked;
@@ -261,6 +277,7 @@ Task<BucketedSale> BucketedSale::create(Store& store, SaleDefinition definition,
 
 BucketedSale BucketedSale::create(Store& store, SaleDefinition definition, BucketOptions options,
                                   OrderStore& orders) {
+  check_database(definition, options, orders);
   auto sale = make(store, std::move(definition), options, &orders).get();
   for (std::int64_t i = 0; i < options.buckets; ++i)
     sale::enter(store, sale.bucket(i).definition(), orders);
@@ -287,23 +304,9 @@ Task<BucketedSale> BucketedSale::make(Store& store, SaleDefinition definition,
   co_return BucketedSale{std::make_unique<Impl>(store, std::move(definition), std::move(sales))};
 }
 
-namespace {
-
-/// The first bucket that is there, of as many as there can be.
-Task<std::optional<SaleDefinition>> any_bucket(Store& store, std::string name) {
-  for (std::int64_t i = 0; i < sale::most_buckets; ++i) {
-    auto asked = sale::read_definition(store, sale::bucket_name(name, i));
-    std::optional<SaleDefinition> found = co_await asked;
-    if (found && found->bucket) co_return found;
-  }
-  co_return std::nullopt;
-}
-
-}  // namespace
-
 Task<std::optional<BucketedSale>> BucketedSale::load(Store& store, std::string name) {
   sale::check_name(name);
-  auto asked = any_bucket(store, std::move(name));
+  auto asked = sale::any_bucket(store, std::move(name));
   const std::optional<SaleDefinition> found = co_await asked;
   if (!found) co_return std::nullopt;
   auto whole = sale::whole_definition(*found);
@@ -369,13 +372,9 @@ void BucketedSale::settle(OrderStore& orders) { impl_->settle(orders); }
 SaleRecovery recover_buckets(Store& store, const std::string& name, OrderStore& orders,
                              RecoveryOptions options) {
   sale::check_name(name);
-  auto found = any_bucket(store, name).get();
-  for (std::int64_t i = 0; i < sale::most_buckets && !found; ++i) {
-    const auto bucket = sale::bucket_name(name, i);
-    if (const auto kept = orders.definition(bucket); !kept.empty())
-      found = sale::definition_of(bucket, kept);
-  }
-  if (!found || !found->bucket)
+  auto found = sale::any_bucket(store, name).get();
+  if (!found) found = sale::any_bucket(orders, name);
+  if (!found)
     throw Error{Errc::bad_argument, fmt::format("neither {} nor {} knows a sale '{}' with buckets",
                                                 store.describe(), orders.describe(), name)};
   SaleRecovery sum;

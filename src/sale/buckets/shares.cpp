@@ -45,6 +45,7 @@ Share share_of(const std::string& key, const Value& reply) {
     if (field == "sold") share.sold = number();
     if (field == "defined") share.stock = number();
     if (field == "added") share.added = number();
+    if (field == "given_back") share.given_back = number();
     if (field == "moves") share.moves = value;
     if (field == "frozen") share.is_frozen = true;
     if (const auto donor = other_bucket(field, "in:")) share.in[*donor] = number();
@@ -111,9 +112,10 @@ std::int64_t Look::stock() const {
   return units;
 }
 
-bool Look::has_same_moves(const Look& other) const {
-  return std::ranges::equal(shares, other.shares, [](const Share& one, const Share& two) {
-    return one.moves == two.moves && one.out == two.out && one.in == two.in;
+bool Look::nothing_came_since(const Look& first) const {
+  return std::ranges::equal(shares, first.shares, [](const Share& one, const Share& two) {
+    return one.is_shut == two.is_shut && one.moves == two.moves && one.out == two.out &&
+           one.in == two.in && one.added == two.added && one.given_back == two.given_back;
   });
 }
 
@@ -164,7 +166,7 @@ Task<std::optional<Look>> Shares::look_at_one_instant() {
   for (int i = 0; i < looks; ++i) {
     auto asked_again = look();
     Look now = co_await asked_again;
-    if (now.has_same_moves(before)) co_return now;
+    if (now.nothing_came_since(before)) co_return before;
     before = std::move(now);
   }
   co_return std::nullopt;

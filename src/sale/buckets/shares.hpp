@@ -41,6 +41,7 @@ struct Share {
   std::int64_t sold = 0;
   std::int64_t stock = 0;                ///< as it was defined
   std::int64_t added = 0;                ///< by changes of the stock
+  std::int64_t given_back = 0;           ///< by orders that ended
   std::map<std::int64_t, Transfer> out;  ///< the latest to each bucket
   std::map<std::int64_t, std::int64_t> in;
   std::optional<Error> failure = {};  ///< it could not be asked
@@ -70,8 +71,10 @@ struct Look {
   std::int64_t capacity() const;
   /// What the whole sale sells.
   std::int64_t stock() const;
-  /// No units have moved between two looks: then what is between them is one instant.
-  bool has_same_moves(const Look& other) const;
+  /// Between two looks no units have come to a bucket: neither from another one, nor from orders
+  /// that ended, nor by a change of the stock. At the instant between them no bucket had more left
+  /// than in the first one.
+  bool nothing_came_since(const Look& first) const;
 };
 
 class Shares {
@@ -81,7 +84,7 @@ class Shares {
   /// One round trip, or one for each bucket where a server does not answer. A bucket that cannot be
   /// asked says why; none of them throws.
   Task<Look> look();
-  /// Two looks between which no units moved; empty: they did, each time.
+  /// The first of two looks between which no units came to a bucket; empty: some did, each time.
   Task<std::optional<Look>> look_at_one_instant();
 
   /// Takes at least `needed` units out of the donor's share, if it has so many, or all it has.

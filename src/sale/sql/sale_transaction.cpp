@@ -106,7 +106,7 @@ void SaleTransaction::change(OrderRow& row, OrderState to, std::string_view mess
 
 void SaleTransaction::leave_message(const OrderRow& row, std::string_view type,
                                     std::int64_t amount) const {
-  auto data = Json::object({{"sale", name_},
+  auto data = Json::object({{"sale", name_of_whole(at_, dialect_, name_)},
                             {"order", row.order.number},
                             {"id", fmt::to_string(row.order.id)},
                             {"version", row.version},
@@ -115,18 +115,18 @@ void SaleTransaction::leave_message(const OrderRow& row, std::string_view type,
                             {"units", stands(row.order.state) ? row.units() : 0},
                             {"currency", terms_->currency}});
   if (amount > 0) data.add("amount", amount);
-  leave_message(row.order.id, row.version, type, data);
+  leave_message(sale_, row.order.id, row.version, type, data);
 }
 
-void SaleTransaction::leave_message(long long order, long long seq, std::string_view type,
-                                    const Json& data) const {
+void SaleTransaction::leave_message(long long row, long long order, long long seq,
+                                    std::string_view type, const Json& data) const {
   const std::string name{type};
   const auto text = data.text();
   at_.sql << fmt::format(
       "INSERT INTO sale_messages (sale, order_id, seq, type, data, at_us, due_us, attempts, state) "
       "VALUES (:s, :i, :q, :t, :d, {0}, {0}, 0, 'due')",
       dialect_.now_us),
-      soci::use(sale_), soci::use(order), soci::use(seq), soci::use(name), soci::use(text);
+      soci::use(row), soci::use(order), soci::use(seq), soci::use(name), soci::use(text);
 }
 
 void SaleTransaction::note_return(const OrderRow& row, std::int64_t units, Return kind,
@@ -169,15 +169,20 @@ void SaleTransaction::change_stock(std::int64_t units) const {
 /// sold.
 void SaleTransaction::tell_if_it_reopens(std::int64_t units) const {
   if (!terms_ || units <= 0) return;
-  long long left = 0;
-  at_.sql << "SELECT remaining FROM sale_stock WHERE id = :s", soci::use(sale_), soci::into(left);
-  if (left != 0 || is_over()) return;
+  if (left_in_whole(at_, dialect_, name_) != 0 || is_over()) return;
+  // Of two buckets that get units at once one tells: the other one waits here, and looks again.
+  const auto row = row_of_whole(at_, dialect_, name_);
+  long long locked = 0;
+  at_.sql << fmt::format("SELECT id FROM sale_stock WHERE id = :s {}", dialect_.lock_row),
+      soci::use(row), soci::into(locked);
+  if (row != sale_ && left_in_whole(at_, dialect_, name_) != 0) return;
   long long told = 0;
   at_.sql << "SELECT COALESCE(MAX(seq), 0) FROM sale_messages WHERE sale = :s AND order_id = 0",
-      soci::use(sale_), soci::into(told);
-  leave_message(
-      0, told + 1, "sale.reopened",
-      Json::object({{"sale", name_}, {"version", std::int64_t{told + 1}}, {"left", units}}));
+      soci::use(row), soci::into(told);
+  leave_message(row, 0, told + 1, "sale.reopened",
+                Json::object({{"sale", name_of_whole(at_, dialect_, name_)},
+                              {"version", std::int64_t{told + 1}},
+                              {"left", units}}));
 }
 
 /// Nobody buys any more, whatever is left.

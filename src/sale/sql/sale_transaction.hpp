@@ -61,7 +61,8 @@ class SaleTransaction {
                    const std::string& cause = {}) const;
   void note_refund(const OrderRow& row, std::int64_t amount, const std::string& provider,
                    const std::string& event) const;
-  /// More units, or fewer. Where a sale that had none left gets some, a message says so.
+  /// More units, or fewer. Where a sale that had none left, in all its buckets, gets some, a
+  /// message says so, once.
   void change_stock(std::int64_t units) const;
   /// The same message, where others change the stock. REQUIRES: before it is changed.
   void tell_if_it_reopens(std::int64_t units) const;
@@ -69,7 +70,8 @@ class SaleTransaction {
  private:
   bool is_over() const;
   void leave_message(const OrderRow& row, std::string_view type, std::int64_t amount) const;
-  void leave_message(long long order, long long seq, std::string_view type, const Json& data) const;
+  void leave_message(long long row, long long order, long long seq, std::string_view type,
+                     const Json& data) const;
 
   Connection& at_;
   const SqlDialect& dialect_;

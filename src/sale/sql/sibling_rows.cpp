@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "sale/buckets/bucket_name.hpp"
@@ -12,16 +13,22 @@
 namespace sluice::sale {
 namespace {
 
-/// All buckets of the sale that this one is of, by the ids of their rows; empty: it is none.
-std::vector<long long> rows_of_buckets(Connection& at, const SqlDialect& dialect,
-                                       const std::string& sale) {
+/// Which bucket this is; empty: it is a sale without any.
+std::optional<BucketPlace> bucket_place(Connection& at, const SqlDialect& dialect,
+                                        const std::string& sale) {
+  if (sale.find(':') == sale.npos) return std::nullopt;
   const long long id = id_of_sale(at, dialect, sale);
   const std::string field{bucket_field};
   std::string text;
   at.sql << "SELECT value FROM sale_definitions WHERE sale = :s AND field = :f", soci::use(id),
       soci::use(field), soci::into(text);
-  if (!at.sql.got_data()) return {};
-  const auto place = place_of(from_column(text));
+  return at.sql.got_data() ? place_of(from_column(text)) : std::nullopt;
+}
+
+/// All buckets of the sale that this one is of, by the ids of their rows; empty: it is none.
+std::vector<long long> rows_of_buckets(Connection& at, const SqlDialect& dialect,
+                                       const std::string& sale) {
+  const auto place = bucket_place(at, dialect, sale);
   if (!place) return {};
   std::vector<long long> rows;
   for (std::int64_t i = 0; i < place->count; ++i)
@@ -57,6 +64,27 @@ void move_units(Connection& at, long long row, long long units) {
 long long locked_with_siblings(Connection& at, const SqlDialect& dialect, const std::string& sale) {
   lock(at, dialect, rows_of_buckets(at, dialect, sale));
   return locked_sale(at, dialect, sale);
+}
+
+std::string name_of_whole(Connection& at, const SqlDialect& dialect, const std::string& sale) {
+  return bucket_place(at, dialect, sale) ? whole_name(sale) : sale;
+}
+
+long long row_of_whole(Connection& at, const SqlDialect& dialect, const std::string& sale) {
+  const bool is_bucket = bucket_place(at, dialect, sale).has_value();
+  return id_of_sale(at, dialect, is_bucket ? bucket_name(whole_name(sale), 0) : sale);
+}
+
+long long left_in_whole(Connection& at, const SqlDialect& dialect, const std::string& sale) {
+  const auto remaining = [&](long long id) {
+    long long units = 0;
+    at.sql << "SELECT remaining FROM sale_stock WHERE id = :s", soci::use(id), soci::into(units);
+    return units;
+  };
+  auto left = remaining(id_of_sale(at, dialect, sale));
+  if (left > 0) return left;
+  for (const long long id : rows_of_buckets(at, dialect, sale)) left += remaining(id);
+  return left;
 }
 
 void gather_units(Connection& at, const SqlDialect& dialect, const std::string& sale,
