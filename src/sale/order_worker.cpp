@@ -37,6 +37,11 @@ void check(const OrderWorkerOptions& options) {
 
 using namespace std::chrono_literals;
 
+/// Of an order that is not paid in time its buyer and those who wait hear within a second.
+constexpr auto pause_between_deadlines = 500ms;
+/// Each is a transaction, and orders wait meanwhile.
+constexpr std::size_t most_settled = 100;
+
 /// Where XAUTOCLAIM begins, and what it answers at the end.
 constexpr std::string_view queue_start = "0-0";
 
@@ -131,7 +136,13 @@ class OrderWorker::Impl {
   Entries take_over(const std::stop_token& stop);
   Entries claim(const std::stop_token& stop);
   void settle_some();
-  bool bring_in_money(std::size_t most);
+  void look_at_deadlines();
+  struct Money {
+    bool is_sound;  ///< no row was damaged
+    bool has_some;  ///< payments, or deadlines that have passed
+    bool has_more;  ///< there may be more of them
+  };
+  Money bring_in_money();
   void recover_if_needed();
   bool try_alone(const sale::OrderQueue::Suspect& suspect, const std::stop_token& stop);
   void read_ahead();
@@ -174,6 +185,7 @@ class OrderWorker::Impl {
   std::string adopt_from_;  // empty: claims come first
   std::optional<sale::Settlement> settlement_;
   SteadyTime next_settling_{};
+  SteadyTime next_look_at_deadlines_ = SteadyTime::max();  // of a sale that is paid for
   SteadyTime next_look_at_gate_{};
   std::optional<std::int64_t> settle_from_;  // empty: from the beginning, when it is time
   std::optional<SteadyTime> kept_at_;
@@ -298,6 +310,7 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, 
 
   queue_.acknowledge(committed_);
   committed_.clear();
+  if (clock_.steady() >= next_look_at_deadlines_) look_at_deadlines();
   if (clock_.steady() >= next_settling_) settle_some();
   while (clock_.steady() >= next_claim_)
     if (auto entries = take_over(stop); !entries.empty()) return entries;
@@ -348,16 +361,16 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take_over(const std::stop_token& s
 
 /// Does some of what processes that died left undone: ends of orders, a change of the stock.
 void OrderWorker::Impl::settle_some() {
-  constexpr std::size_t most = 100;  // each is a transaction, and orders wait meanwhile
   if (!settlement_)
     settlement_.emplace(store_, sale_, orders_);
   else if (!settle_from_)  // somebody may have lost and made it again, or closed it
     enter_sale();
-  const bool has_more = sale_.payment && bring_in_money(most);
-  const auto some = settlement_->settle_some(settle_from_.value_or(-1), most);
+  const bool has_more = sale_.payment && bring_in_money().has_more;
+  const auto some = settlement_->settle_some(settle_from_.value_or(-1), most_settled);
   settle_from_ = some.next;
   if (has_more && !settle_from_) settle_from_ = -1;
   if (!settle_from_) next_settling_ = clock_.steady() + pause_between_looks();
+  if (sale_.payment) next_look_at_deadlines_ = clock_.steady() + pause_between_deadlines;
   if (!some.lost) return;
   try {
     std::rethrow_exception(some.lost);
@@ -367,10 +380,20 @@ void OrderWorker::Impl::settle_some() {
   }
 }
 
+/// Buyers wait for the units of those who do not pay, so this is looked at oftener than what dead
+/// processes may have left.
+void OrderWorker::Impl::look_at_deadlines() {
+  const auto money = bring_in_money();
+  const auto now = clock_.steady();
+  next_look_at_deadlines_ =
+      now + (money.is_sound ? pause_between_deadlines : pause_between_looks());
+  if (money.is_sound && money.has_some) next_settling_ = now;
+}
+
 /// Payments whose order came after them, and orders that were not paid in time; in the database
 /// alone. The store follows where returns are settled: what it has lost holds up nothing there.
-/// Nor does a row that somebody damaged hold up the others. True: there may be more of them.
-bool OrderWorker::Impl::bring_in_money(std::size_t most) {
+/// Nor does a row that somebody damaged hold up the others.
+OrderWorker::Impl::Money OrderWorker::Impl::bring_in_money() {
   auto& money = orders_.payments();
   bool is_sound = true;
   const auto try_to = [&](auto&& do_it) {
@@ -382,16 +405,18 @@ bool OrderWorker::Impl::bring_in_money(std::size_t most) {
       note_failure(failure);
     }
   };
-  const auto ready = money.ready(sale_.name, most);
+  const auto ready = money.ready(sale_.name, most_settled);
   for (const auto& payment : ready) try_to([&] { money.apply(payment); });
-  const auto due = money.due(sale_.name, most);
+  const auto due = money.due(sale_.name, most_settled);
   try {
     money.expire_all(sale_.name, due);
   } catch (const Error& failure) {
     if (failure.errc() != Errc::corrupt) throw;
     for (const auto id : due) try_to([&] { money.expire(sale_.name, id); });
   }
-  return is_sound && (ready.size() == most || due.size() == most);
+  return {.is_sound = is_sound,
+          .has_some = !ready.empty() || !due.empty(),
+          .has_more = is_sound && (ready.size() == most_settled || due.size() == most_settled)};
 }
 
 void OrderWorker::Impl::recover_if_needed() {
@@ -513,7 +538,7 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, b
   // Not when it is time to claim: under a backlog the dead workers' entries would never have their
   // turn.
   if (reads_ahead && !stop.stop_requested() &&
-      clock_.steady() < std::min(next_claim_, next_settling_))
+      clock_.steady() < std::min({next_claim_, next_settling_, next_look_at_deadlines_}))
     read_ahead();
   if (!attempt(stop, [&] { result = insert(orders, ids); })) return false;
   if (result.stale) return begin_again(stop);

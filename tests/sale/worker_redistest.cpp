@@ -55,6 +55,26 @@ TEST_F(SaleWorker, OneThatOnlyLooksWaitsForNothingInTheStore) {
   test::expect_clean(*store_, sale_, *orders_);
 }
 
+TEST_F(SaleWorker, V05_EndsWhatIsNotPaidInTimeHoweverSeldomItLooksForTheDead) {
+  auto paid =
+      Sale::create(
+          *store_,
+          {.name = name_ + " paid",
+           .stock = 3,
+           .number_type = "PAID",
+           .payment = PaymentTerms{.window = 300ms, .grace = 0us, .price = 500, .currency = "CNY"}})
+          .get();
+  auto options = quick();
+  options.claim_after = 1h;
+  OrderWorker worker{*store_, paid, *orders_, options};
+  std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
+  wait_until([&] { return orders_->stock(paid.definition().name).has_value(); });
+  EXPECT_EQ(test::buy(paid, "ann", "r").outcome, SaleOutcome::admitted);
+  wait_until([&] { return orders_->totals(paid.definition().name).orders == 1; });
+  wait_until([&] { return paid.status().get().left() == 3; });
+  EXPECT_EQ(test::buy(paid, "ann", "r").outcome, SaleOutcome::cancelled);
+}
+
 TEST_F(SaleWorker, TwoWorkersShareTheWork) {
   const auto other_orders = open_order_store(url_);
   OrderWorker one{*store_, sale_, *orders_, quick()};
