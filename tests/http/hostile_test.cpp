@@ -273,8 +273,10 @@ TEST(HttpHostile, V39_AReaderThatDoesNotReadHoldsLittleOfTheKernelAndNothingAfte
     return std::exchange(before, unsent_in_kernel(port)) == before && before > 0;
   }));
   EXPECT_LT(before, 512U << 10);
-  timed.clock.advance(31s);
-  EXPECT_TRUE(test::comes_true([&] { return unsent_in_kernel(port) == 0; }));
+  EXPECT_TRUE(test::comes_true([&] {
+    timed.clock.advance(31s);  // again where the server was only now about to wait
+    return unsent_in_kernel(port) == 0;
+  }));
 }
 
 // All that it did not read lies with the kernel: to the server it is idle.
@@ -284,8 +286,10 @@ TEST(HttpHostile, V39_SoDoesAnIdleOneThatHasNotTakenItsAnswer) {
   client.send(get("/large"));
   const auto port = timed.serving.port();
   ASSERT_TRUE(test::comes_true([&] { return unsent_in_kernel(port) > 0; }));
-  timed.clock.advance(61s);
-  EXPECT_TRUE(test::comes_true([&] { return unsent_in_kernel(port) == 0; }));
+  EXPECT_TRUE(test::comes_true([&] {
+    timed.clock.advance(61s);
+    return unsent_in_kernel(port) == 0;
+  }));
 }
 
 }  // namespace
