@@ -62,6 +62,7 @@ Task<ReleaseOutcome> end(std::shared_ptr<Hold> hold, Task<Value> asked, bool los
   if (!answered) {
     ended = co_await end_again(hold);
   }
+  note_ended(*hold);  // not before: a late word of its grant would end it, and not this
   co_return outcome_of(ended, lost);
 }
 
@@ -222,11 +223,12 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options) {
     metrics().lock_hold.observe(watchdog.clock().steady() - hold->began);
     if (hold->resource->pass_on(hold)) return Outcome::ready({.kind = Kind::released});
   }
-  note_ended(*hold);
   options.messages_first = hold->queued;  // it had to wait: others probably do now
   auto asked = hold->resource->ask_end(hold->who, options);
   if (!asked.is_ready()) return end(std::move(hold), std::move(asked), lost);
-  return Outcome::ready(outcome_of(asked.get().as_integer() == 1, lost));
+  const bool ended = asked.get().as_integer() == 1;
+  note_ended(*hold);
+  return Outcome::ready(outcome_of(ended, lost));
 }
 
 void leave_in_background(std::shared_ptr<Hold> hold) noexcept {
