@@ -420,10 +420,6 @@ Task<void> need_type(Store& store, const SaleDefinition& definition, bool claims
                                         definition.name, type)};
 }
 
-}  // namespace
-
-namespace {
-
 /// Where a sale has buckets none of its name may sell beside them: the stock would be sold twice.
 Task<void> need_no_buckets(Store& store, const SaleDefinition& definition) {
   if (definition.bucket) co_return;

@@ -1,6 +1,8 @@
 /// Who is an operator: keys, cookies, pages of other sites.
 #include "server/operators.hpp"
 
+#include <optional>
+
 #include "base/random.hpp"
 #include "server/operate_fixture.hpp"
 
@@ -76,40 +78,41 @@ TEST_F(OperatorsTest, ALogoutEndsEachCopyOfItsCookieAndNoOther) {
   EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", ended}}).status, 204) << "again";
 }
 
-TEST_F(OperatorsTest, ALogoutIsKnownToTheOtherProcesses) {
-  auto options = with_keys();
-  options.keys = TokenKeys{{{.id = "k1", .secret = std::string(32, 's')}}};
-  begin({tea(10)}, options);
-  const std::vector sales{tea(10)};
-  Service second{*store_, options, sales};
-  const auto cookie = cookie_in(log_in(ann_));
-  http::RawClient page{second.port()};
-  page.send(
-      fmt::format("GET /v1/operate/events HTTP/1.1\r\nHost: shop\r\nCookie: {}\r\n\r\n", cookie));
-  EXPECT_NE(page.until("\n\n").find("state"), std::string::npos);
+/// Ann has logged in at one process, and looks at a page of another one.
+class TwoProcesses : public OperatorsTest {
+ protected:
+  TwoProcesses() {
+    auto options = with_keys();
+    options.keys = TokenKeys{{{.id = "k1", .secret = std::string(32, 's')}}};
+    begin({tea(10)}, options);
+    const std::vector sales{tea(10)};
+    second_.emplace(*store_, options, sales);
+    cookie_ = cookie_in(log_in(ann_));
+    page_.emplace(second_->port());
+    page_->send(fmt::format("GET /v1/operate/events HTTP/1.1\r\nHost: shop\r\nCookie: {}\r\n\r\n",
+                            cookie_));
+    EXPECT_NE(page_->until("\n\n").find("state"), std::string::npos);
+  }
+
+  std::optional<Service> second_;
+  std::string cookie_;
+  std::optional<http::RawClient> page_;
+};
+
+TEST_F(TwoProcesses, ALogoutIsKnownToTheOtherProcesses) {
   const auto journal = [&] {
-    return test::ask(second.port(), "GET", "/v1/operate/journal", {{"Cookie", cookie}}).status;
+    return test::ask(second_->port(), "GET", "/v1/operate/journal", {{"Cookie", cookie_}}).status;
   };
   EXPECT_EQ(journal(), 200);
-  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", cookie}}).status, 204);
+  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", cookie_}}).status, 204);
   EXPECT_TRUE(test::comes_true([&] { return journal() == 401; }));
-  EXPECT_TRUE(test::comes_true([&] { return page.until("\n\n").empty(); })) << "it is ended, too";
+  EXPECT_TRUE(test::comes_true([&] { return page_->until("\n\n").empty(); })) << "it is ended, too";
 }
 
 /// A page that looks, where no call says that the login has ended.
-TEST_F(OperatorsTest, APageThatLooksAtAnotherProcessEndsWithTheLogout) {
-  auto options = with_keys();
-  options.keys = TokenKeys{{{.id = "k1", .secret = std::string(32, 's')}}};
-  begin({tea(10)}, options);
-  const std::vector sales{tea(10)};
-  Service second{*store_, options, sales};
-  const auto cookie = cookie_in(log_in(ann_));
-  http::RawClient page{second.port()};
-  page.send(
-      fmt::format("GET /v1/operate/events HTTP/1.1\r\nHost: shop\r\nCookie: {}\r\n\r\n", cookie));
-  EXPECT_NE(page.until("\n\n").find("state"), std::string::npos);
-  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", cookie}}).status, 204);
-  EXPECT_TRUE(test::comes_true([&] { return page.until("\n\n").empty(); }));
+TEST_F(TwoProcesses, APageThatLooksAtAnotherProcessEndsWithTheLogout) {
+  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", cookie_}}).status, 204);
+  EXPECT_TRUE(test::comes_true([&] { return page_->until("\n\n").empty(); }));
 }
 
 TEST_F(OperatorsTest, WhatIsNoKeyOfAnOperatorIsRefused) {
