@@ -121,7 +121,11 @@ void Stream::flush() {
       case Outcome::moved: out_.drop(sent.bytes); break;
       case Outcome::would_block: writable_ = false; break;
       case Outcome::closed: return ended(0);
-      case Outcome::failed: return ended(sent.error);
+      case Outcome::failed:
+        if (!sent.is_refused() || paused_ || !heeds_last_words()) return ended(sent.error);
+        writable_ = false;
+        readable_ = true;  // to the end, which is behind those words
+        return loop_.again(*this);
     }
   }
   if (!closed() && out_.empty()) flushed();

@@ -82,6 +82,9 @@ class Stream : public EventHandler {
   virtual void hung_up() {}
   /// All is written.
   virtual void flushed() {}
+  /// Whether what the peer said last matters when it takes no more: a server's replies, and why it
+  /// refuses. Else a refused write is the end.
+  virtual bool heeds_last_words() const noexcept { return false; }
   /// Called when memory is short. True: it pauses, and calls resume() when it may be read again.
   virtual bool gives_way() { return false; }
 

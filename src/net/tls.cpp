@@ -87,6 +87,7 @@ class TlsTransport final : public Transport {
   std::string refused_;  // why the peer's certificate will not do
   Wants read_wants_{.read = true, .write = false};
   Wants write_wants_{.read = false, .write = true};
+  std::optional<Transfer> refusal_;  // a write that the peer took no more
   bool established_ = false;
   bool broken_ = false;
   // Of one read: what it has, for how much more there is room, and whether a short receipt has
@@ -118,8 +119,13 @@ int TlsTransport::receive(BIO* bio, char* into, int size) noexcept {
 
 int TlsTransport::send(BIO* bio, const char* bytes, int size) noexcept {
   ::BIO_clear_retry_flags(bio);
-  const auto sent = of(bio).socket_.write_some({bytes, static_cast<std::size_t>(size)});
+  auto& self = of(bio);
+  const auto sent = self.socket_.write_some({bytes, static_cast<std::size_t>(size)});
   if (sent.outcome == Outcome::would_block) ::BIO_set_retry_write(bio);
+  if (sent.is_refused()) {
+    self.refusal_ = sent;
+    if (!self.established_) return size;  // the handshake goes on to read why
+  }
   return give(sent);
 }
 
@@ -152,7 +158,7 @@ TlsTransport::TlsTransport(SSL_CTX* context, Socket socket, const TlsFailure& fa
 /// Tells the peer that nothing more comes, if there is room for that.
 void TlsTransport::end() noexcept {
   const Lock lock{mutex_};
-  if (!std::exchange(broken_, true) && established_) ::SSL_shutdown(ssl());
+  if (!std::exchange(broken_, true) && established_ && !refusal_) ::SSL_shutdown(ssl());
   ::ERR_clear_error();
 }
 
@@ -203,10 +209,15 @@ Transfer TlsTransport::write_some(std::string_view bytes) noexcept {
   {
     const Lock lock{mutex_};
     ::ERR_clear_error();
-    const int sent = ::SSL_write(ssl(), bytes.data(), size_for_ssl(bytes.size()));
+    const int sent =
+        refusal_ && established_ ? 0 : ::SSL_write(ssl(), bytes.data(), size_for_ssl(bytes.size()));
     note_progress();
-    result = sent > 0 ? Transfer{Outcome::moved, static_cast<std::size_t>(sent), 0}
-                      : result_of(sent, write_wants_, why);
+    if (sent > 0)
+      result = {Outcome::moved, static_cast<std::size_t>(sent), 0};
+    else if (refusal_ && established_)
+      result = *refusal_;  // a read finds the end, and perhaps an alert before it
+    else
+      result = result_of(sent, write_wants_, why);
   }
   if (why) failed_(*why);
   return result;

@@ -1,6 +1,7 @@
 /// A stream of bytes that never blocks: a plain socket, or something wrapped around one.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -21,6 +22,11 @@ struct Transfer {
   Outcome outcome = Outcome::would_block;
   std::size_t bytes = 0;
   int error = 0;
+
+  /// Of a write: the peer takes no more. What it said before, perhaps why, can still be read.
+  bool is_refused() const noexcept {
+    return outcome == Outcome::failed && (error == ECONNRESET || error == EPIPE);
+  }
 };
 
 /// Threads: one reader and one writer at a time.

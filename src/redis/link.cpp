@@ -323,6 +323,7 @@ void Link::dispose_of_socket(Finished& finished) {
   if (socket_) reactor_.forget(socket_->descriptor());
   socket_.reset();
   tls_failure_.reset();
+  refusal_.reset();
   certificates_at_ = SteadyTime::max();
   greeting_.reset();
   parser_.reset();

@@ -173,7 +173,8 @@ class Link final : public Source, public Driver {
   bool blocked_ = false;            // the socket takes no more for now
   std::uint32_t armed_ = 0;         // what the reactor watches for
   const net::TlsFailure tls_failed_;
-  std::optional<Error> tls_failure_;  // of this connection
+  std::optional<Error> tls_failure_;      // of this connection
+  std::optional<net::Transfer> refusal_;  // a write that the peer took no more
   std::unique_ptr<net::Transport> socket_;
   SteadyTime certificates_at_ = SteadyTime::max();  // one of them is near its end
   std::shared_ptr<Resolution> resolution_;          // under way; it may outlast its attempt

@@ -62,7 +62,8 @@ bool Link::is_digesting_here() const noexcept { return digesting == this; }
 void Link::flush(Lock& lock) {
   if (writing_ || !is_wired()) return;
   writing_ = true;
-  while (is_wired() && !blocked_ && (sent_of_sending_ < sending_.size() || !out_.empty())) {
+  while (is_wired() && !blocked_ && !refusal_ &&
+         (sent_of_sending_ < sending_.size() || !out_.empty())) {
     if (sent_of_sending_ == sending_.size()) {
       sending_.clear();
       if (sending_.capacity() > kept_buffer) sending_.shrink_to_fit();
@@ -83,7 +84,14 @@ void Link::flush(Lock& lock) {
         arm();
         break;
       case net::Transfer::Outcome::closed:
-      case net::Transfer::Outcome::failed: lose(transfer); break;
+      case net::Transfer::Outcome::failed:
+        if (!transfer.is_refused()) {
+          lose(transfer);
+          break;
+        }
+        refusal_ = transfer;  // replies, and why, may have come before the end: a reader finds it
+        arm();
+        break;
     }
   }
   writing_ = false;
@@ -170,12 +178,16 @@ bool Link::sleep(Waiter& waiter) {
 /// Hands out what has been read into buffer_. False: the connection is lost.
 bool Link::digest(net::Transfer transfer) {
   switch (transfer.outcome) {
-    case net::Transfer::Outcome::would_block: return true;
+    case net::Transfer::Outcome::would_block: {
+      const Lock lock{mutex_};
+      if (refusal_) lose(*refusal_);
+      return is_wired();
+    }
     case net::Transfer::Outcome::moved: break;
     case net::Transfer::Outcome::closed:
     case net::Transfer::Outcome::failed: {
       const Lock lock{mutex_};
-      lose(transfer);
+      lose(refusal_.value_or(transfer));
       return false;
     }
   }
@@ -315,8 +327,8 @@ void Link::note_state_of_server(const Value& error) {
 /// Whether bytes may come that have to be read, and no caller is reading.
 bool Link::needs_reactor_to_read() const noexcept {
   if (reading_) return false;
-  return !is_open() || flight_.count(ReadBy::anybody) > 0 || looks_ || !followers_.empty() ||
-         hears() || silent_until_ != SteadyTime::max();
+  return refusal_ || !is_open() || flight_.count(ReadBy::anybody) > 0 || looks_ ||
+         !followers_.empty() || hears() || silent_until_ != SteadyTime::max();
 }
 
 /// Tells the reactor what to watch for.

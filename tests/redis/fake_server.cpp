@@ -124,6 +124,11 @@ bool FakeServer::Peer::greet() {
   }
 }
 
+void FakeServer::Peer::reset() {
+  const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
+  ::connect(descriptor_, &nobody, sizeof nobody);
+}
+
 void FakeServer::Peer::wait_for_end() {
   while (receive()) input_.clear();
 }

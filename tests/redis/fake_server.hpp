@@ -24,6 +24,8 @@ class FakeServer {
     void send(std::string_view bytes);
     /// Answers the greeting as a server without data would. False: the client has closed.
     bool greet();
+    /// The connection is reset, now.
+    void reset();
     /// Until the client closes or the test is over; swallows what comes.
     void wait_for_end();
 

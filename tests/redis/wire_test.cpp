@@ -59,6 +59,57 @@ TEST(Wire, AReadIsRepeatedWhereverItsReplyWasCut) {
   EXPECT_EQ(to_string(store->run({"GET", "k"}, {.timeout = 20s}).get()), nested_text);
 }
 
+TEST(Wire, AReplyBeforeTheEndIsHeardWhereALaterWriteIsRefused) {
+  std::latch is_reset{1};
+  FakeServer server{[&](FakeServer::Peer& peer, int number) {
+    if (!peer.greet()) return;
+    if (number == 0) {
+      peer.command();
+      peer.send("$-1\r\n");
+      peer.command();
+      peer.send("+OK\r\n");
+      peer.reset();
+      is_reset.count_down();
+    } else {
+      while (!peer.command().empty()) peer.send("$-1\r\n");
+    }
+  }};
+  const auto store = redis::open_redis(server.options());
+  std::latch held{1};
+  std::latch go_on{1};
+  const auto hold_reader = [&]() -> Task<void> {
+    auto asked = store->run({"GET", "k"}, {.timeout = 20s});
+    co_await asked;
+    held.count_down();
+    go_on.wait();
+  };
+  const auto get = [&]() -> Task<void> {
+    auto asked = store->run({"GET", "k"}, {.timeout = 20s});
+    co_await asked;
+  };
+  std::string answer;
+  Event ended;
+  const auto set = [&]() -> Task<void> {
+    auto asked = store->run({"SET", "k", "v"}, {.timeout = 20s});
+    try {
+      answer = (co_await asked).as_text();
+    } catch (const Error& error) {
+      answer = error.what();
+    }
+    ended.set();
+  };
+  spawn(hold_reader());
+  held.wait();
+  spawn(set());
+  is_reset.wait();
+  spawn(get());  // its write is refused
+  go_on.count_down();
+  ended.wait();
+  EXPECT_EQ(answer, "OK");
+  EXPECT_TRUE(
+      store->run({"GET", "k"}, {.timeout = 20s}).get().is_null());  // by the next connection
+}
+
 TEST(Wire, AWriteWhoseReplyWasCutHasAnUnknownEffectAtEveryByte) {
   for (std::size_t bytes = 0; bytes < nested.size(); ++bytes) {
     FakeServer server{[bytes](FakeServer::Peer& peer, int) {

@@ -71,6 +71,7 @@ class Wire::Connection final : public loop::Stream {
     return bytes.size();
   }
 
+  bool heeds_last_words() const noexcept override { return true; }
   void ended(int error) override {
     wire_.broke(*this,
                 reader_.has_begun() ? "connection closed within an answer" : words_for(error));

@@ -141,6 +141,7 @@ class AskingLines::Line {
     while (sent_ < out_.size()) {
       const auto transfer = socket_->write_some(std::string_view{out_}.substr(sent_));
       if (transfer.outcome == net::Transfer::Outcome::would_block) return;
+      if (transfer.is_refused()) break;  // why, read() finds
       if (transfer.outcome != net::Transfer::Outcome::moved) return close_by(transfer);
       sent_ += transfer.bytes;
     }

@@ -125,6 +125,7 @@ class Upstream final : public loop::Stream, private Receiver {
   void ended(int error) override;
   void writable() override;
   void flushed() override;
+  bool heeds_last_words() const noexcept override { return true; }
 
   void replied(Request& request, std::string_view reply) override;  // to the handshake
   void failed(Request& request, Failure failure) override;

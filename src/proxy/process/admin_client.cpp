@@ -63,6 +63,7 @@ void AdminClient::wait_for(net::Transport::Wants wants) {
 void AdminClient::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto sent = transport_->write_some(bytes);
+    if (sent.is_refused()) return;  // why, the answer tells
     if (sent.outcome == Outcome::failed) fail(std::strerror(sent.error), sluice::Effect::unknown);
     if (sent.outcome == Outcome::would_block) wait_for(transport_->wants_to_write());
     bytes.remove_prefix(sent.bytes);
