@@ -5,8 +5,9 @@
 ///   who comes back after it writes nothing over what another has written since (the database
 ///   counts attempts, and a result is noted for the last one alone). What fails is sent again after
 ///   5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 24 h, by the database's clock, each up to a tenth
-///   later; then it is dead, and replay() sends it again. A refund is sent until the provider takes
-///   it, after at most a day each, always with the same key.
+///   later, and not before the receiver wants it; then it is dead, and replay() sends it again. A
+///   refund is sent until the provider takes it, after at most a day each, always with the same
+///   key.
 /// Not guaranteed: that a message comes once: its receiver keeps the id. That a dead one, replayed,
 ///   comes before later ones of its order: its `version` says where it belongs. That the store
 ///   sells again when `sale.reopened` comes: it follows the database a moment later, and buyers may
@@ -18,6 +19,7 @@
 ///     messages.send_due();   // from time to time
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -35,10 +37,19 @@ struct SignedMessage {
 };
 
 /// What the receiver has made of it.
-enum class Delivery {
-  done,    ///< HTTP 2xx
-  failed,  ///< anything else, or no answer: again, later
-  gone,    ///< HTTP 410: nothing more is sent until replay()
+struct Delivery {
+  enum Kind {
+    done,    ///< HTTP 2xx
+    failed,  ///< anything else, or no answer: again, later
+    gone,    ///< HTTP 410: nothing more is sent until replay()
+  };
+  Delivery(Kind what, std::chrono::seconds wait = {})
+      : kind(what), retry_after(wait) {}  // implicit
+
+  Kind kind;
+  /// Where it failed: the receiver asks for so much time (HTTP Retry-After). More than a day counts
+  /// as a day.
+  std::chrono::seconds retry_after;
 };
 
 class OrderMessages {

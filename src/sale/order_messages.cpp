@@ -19,6 +19,9 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds pauses[] = {5s, 5min, 30min, 2h, 5h, 10h, 24h};
 
+/// That a receiver may ask for.
+constexpr std::chrono::seconds longest_wait = 24h;
+
 /// After the n-th attempt; empty: it was the last.
 std::optional<std::chrono::seconds> pause_after(std::int64_t attempt) {
   if (attempt < 1 || attempt > std::ssize(pauses)) return std::nullopt;
@@ -82,7 +85,8 @@ OrderMessages::Sent OrderMessages::send_due(std::size_t most) {
     const auto due = outbox.take_messages(sale_, 1, lease);
     if (due.empty()) break;
     const auto& message = due.front();
-    switch (deliver(message)) {
+    const auto delivery = deliver(message);
+    switch (delivery.kind) {
       case Delivery::done:
         count(metrics().sale_messages_sent);
         sent.done += outbox.message_sent(sale_, message);
@@ -93,7 +97,8 @@ OrderMessages::Sent OrderMessages::send_due(std::size_t most) {
         sent.gone = true;
         return sent;
       case Delivery::failed:
-        const auto pause = pause_after(message.attempts);
+        auto pause = pause_after(message.attempts);
+        if (pause) pause = std::max(*pause, std::min(delivery.retry_after, longest_wait));
         count(metrics().sale_message_failures);
         if (!outbox.message_failed(sale_, message, pause)) break;
         ++(pause ? sent.failed : sent.dead);

@@ -421,6 +421,8 @@ Task<void> need_type(Store& store, const SaleDefinition& definition, bool claims
 }
 
 /// Where a sale has buckets none of its name may sell beside them: the stock would be sold twice.
+/// Who makes either looks before, so that nothing is made in vain, and after: of two who make one
+/// each at the same moment at least one sees the other's then.
 Task<void> need_no_buckets(Store& store, const SaleDefinition& definition) {
   if (definition.bucket) co_return;
   auto looked = sale::any_bucket(store, definition.name);
@@ -478,6 +480,7 @@ Sale Sale::create(Store& store, SaleDefinition definition, OrderStore& orders) {
   const bool was_lost = !orders.definition(definition.name).empty();
   auto sale = make(store, std::move(definition), was_lost).get();
   sale::enter(store, sale.definition(), orders);
+  need_no_buckets(orders, sale.definition());
   return sale;
 }
 
@@ -501,6 +504,8 @@ Task<Sale> Sale::make(Store& store, SaleDefinition definition, bool was_lost) {
     auto again = is_there(store, definition);  // another process may have been first
     co_await again;
   }
+  auto alone = need_no_buckets(store, definition);
+  co_await alone;
   co_return Sale{std::move(impl)};
 }
 
@@ -508,6 +513,8 @@ Task<std::optional<Sale>> Sale::load(Store& store, std::string name) {
   sale::check_name(name);
   auto definition = co_await sale::read_definition(store, std::move(name));
   if (!definition) co_return std::nullopt;
+  auto alone = need_no_buckets(store, *definition);
+  co_await alone;
   co_return Sale{std::make_unique<Impl>(store, std::move(*definition))};
 }
 

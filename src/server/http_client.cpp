@@ -229,6 +229,9 @@ HttpAnswer HttpClient::ask(Call& call) {
   long status = 0;
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   call.answer.status = static_cast<int>(status);
+  curl_off_t wait = 0;
+  curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &wait);
+  call.answer.retry_after = std::chrono::seconds{std::max<curl_off_t>(wait, 0)};
   return std::move(call.answer);
 }
 

@@ -41,7 +41,8 @@ struct HttpClientOptions {
 struct HttpAnswer {
   int status = 0;
   std::string body;
-  bool is_cut = false;  ///< the body went on
+  std::chrono::seconds retry_after{0};  ///< as its field of that name says, seconds or a date
+  bool is_cut = false;                  ///< the body went on
 };
 
 using HttpFields = std::vector<std::pair<std::string, std::string>>;

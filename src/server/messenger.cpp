@@ -149,18 +149,20 @@ void Messenger::stop_whole(const At& at) {
 
 Delivery Messenger::deliver(HttpClient& client, const SignedMessage& message) {
   const auto& url = options_.messages->url;
+  Delivery failed = Delivery::failed;
   std::string why;
   try {
     const auto fields = fields_of(message.head, "application/cloudevents+json");
     const auto answer = client.post(url, fields, message.body);
     if (is_success(answer.status)) return Delivery::done;
     if (answer.status == 410) return Delivery::gone;
+    failed.retry_after = answer.retry_after;
     why = answered(url, answer.status);
   } catch (const Error& failure) {
     why = failure.message();
   }
   complain("messages", why);
-  return Delivery::failed;
+  return failed;
 }
 
 bool Messenger::send_refund(const At& at, const RefundTarget& target) {

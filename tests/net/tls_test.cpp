@@ -1,10 +1,11 @@
 // The two sides of TLS over a socket, a step at a time: what the peer said before it took no more.
+#include "net/tls.hpp"
+
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
 #include <array>
 
-#include "net/tls.hpp"
 #include "support/certificates.hpp"
 #include "support/loopback_pair.hpp"
 
@@ -75,8 +76,8 @@ TEST_F(TlsWords, AnAlertIsHeardWhereTheHandshakeCouldNotBeSent) {
       1);
   const std::unique_ptr<SSL, decltype(&::SSL_free)> server{::SSL_new(context.get()), ::SSL_free};
   ::SSL_set_fd(server.get(), pair_.server.descriptor());
-  ASSERT_EQ(client->read_some(bytes_).outcome, Outcome::would_block);  // says hello
-  ASSERT_EQ(::SSL_accept(server.get()), -1);                           // answers
+  ASSERT_EQ(client->read_some(bytes_).outcome, Outcome::would_block);          // says hello
+  ASSERT_EQ(::SSL_accept(server.get()), -1);                                   // answers
   static constexpr std::string_view alert{"\x15\x03\x03\x00\x02\x02\x28", 7};  // handshake_failure
   ASSERT_EQ(pair_.server.write_some(alert).bytes, alert.size());
   pair_.server = Socket{};

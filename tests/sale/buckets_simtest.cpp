@@ -266,6 +266,45 @@ TEST(SaleBuckets, RefuseWhatCannotBe) {
   EXPECT_EQ(BucketedSale::load(*store, "s").get()->definition(), usual);
 }
 
+TEST(SaleBuckets, NothingOfTheirNameIsMadeBesideThemAtAnyStep) {
+  const auto usual = BucketLife::usual(10);
+  auto plain = usual;
+  plain.number_type = "P";
+  const auto is_done = [](const auto& deed) {
+    try {
+      return deed();
+    } catch (const Error& refused) {
+      EXPECT_EQ(refused.errc(), Errc::bad_argument) << refused.what();
+      return false;
+    }
+  };
+  using Deed = std::function<bool(Store&)>;
+  const Deed make_plain = [&](Store& at) { return Sale::create(at, plain).get(), true; };
+  const Deed make_buckets = [&](Store& at) {
+    return BucketedSale::create(at, usual, {.buckets = 3}).get(), true;
+  };
+  for (const bool is_plain_overtaken : {true, false})
+    for (int step = 0, calls = 0; calls >= step; ++step) {
+      const auto store = engine::open_embedded({});
+      test::FaultyStore line{*store};
+      const auto& overtaken = is_plain_overtaken ? make_plain : make_buckets;
+      const auto& other = is_plain_overtaken ? make_buckets : make_plain;
+      bool is_other_made = false;
+      calls = 0;
+      line.plan = [&](std::string_view) {
+        if (calls++ == step) is_other_made = is_done([&] { return other(*store); });
+        return test::Fault::none;
+      };
+      const bool is_made = is_done([&] { return overtaken(line); });
+      EXPECT_FALSE(is_made && is_other_made) << "step " << step;
+      const bool sells = is_done([&] { return Sale::load(*store, "s").get().has_value(); });
+      const bool sells_in_buckets =
+          is_done([&] { return BucketedSale::load(*store, "s").get().has_value(); });
+      EXPECT_FALSE(sells && sells_in_buckets) << "step " << step;
+      EXPECT_FALSE(sells && (is_plain_overtaken ? is_other_made : is_made)) << "step " << step;
+    }
+}
+
 TEST(SaleBuckets, NothingOfTheirNameSellsBesideThem) {
   const auto orders = open_order_store("sqlite::memory:");
   const auto usual = BucketLife::usual(10);

@@ -96,6 +96,24 @@ TEST_F(SaleMessages, V48_WhileTheReceiverIsDownAllWaitInOrderUntilHeWantsNoMore)
   EXPECT_EQ(got_.size(), 2u) << "nothing is lost";
 }
 
+TEST_F(SaleMessages, NothingIsSentBeforeTheReceiverWantsIt) {
+  paid("ann");
+  answer_ = {Delivery::failed, 10min};
+  sender().send_due();
+  life_.pass(10min - 1s);
+  EXPECT_TRUE(sender().send_due().nothing());
+  life_.pass(1s);
+  answer_ = {Delivery::failed, 1s};
+  EXPECT_EQ(sender().send_due().failed, 1u);
+  life_.pass(5min - 1s);
+  EXPECT_TRUE(sender().send_due().nothing()) << "our own pause is longer";
+  life_.pass(1min);
+  answer_ = {Delivery::failed, std::chrono::seconds::max()};
+  EXPECT_EQ(sender().send_due().failed, 1u);
+  life_.pass(24h);
+  EXPECT_EQ(sender().send_due().failed, 1u) << "a day is enough";
+}
+
 TEST_F(SaleMessages, AfterAWeekAMessageIsDeadAndMayBeReplayed) {
   paid("ann");
   answer_ = Delivery::failed;

@@ -110,6 +110,25 @@ TEST(HttpClient, SendsFieldsAndBodyAsTheyAre) {
   EXPECT_TRUE(got.ends_with(large));
 }
 
+TEST(HttpClient, ReadsHowLongToWait) {
+  std::string field;
+  RawServer server{[&](const std::string&) {
+    return RawServer::Script{"HTTP/1.1 503 Busy\r\n" + field + "Content-Length: 0\r\n\r\n"};
+  }};
+  HttpClient client{on_this_machine()};
+  const auto wait = [&](std::string line) {
+    field = std::move(line);
+    return client.get(server.url()).retry_after;
+  };
+  EXPECT_EQ(wait(""), 0s);
+  EXPECT_EQ(wait("Retry-After: 120\r\n"), 120s);
+  EXPECT_GT(wait("retry-after: Fri, 31 Dec 2100 23:59:59 GMT\r\n"), 24h);
+  EXPECT_EQ(wait("Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n"), 0s);
+  EXPECT_EQ(wait("Retry-After: soon\r\n"), 0s);
+  EXPECT_EQ(wait("Retry-After: -5\r\n"), 0s);
+  EXPECT_GE(wait("Retry-After: 99999999999999999999999\r\n"), 0s);
+}
+
 TEST(HttpClient, V49_PrivateAddressesAreRefusedHoweverTheyAreWritten) {
   RawServer server{[](const std::string&) { return RawServer::Script{"HTTP/1.1 200 OK\r\n\r\n"}; }};
   HttpClient client;

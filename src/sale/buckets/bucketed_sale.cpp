@@ -257,13 +257,19 @@ bool has_begun(const sale::Look& look) {
   });
 }
 
+/// As what is not to be beside buckets looks for them: before, after, and whenever it is loaded.
+Task<void> need_no_whole(Store& store, const SaleDefinition& whole) {
+  auto asked = sale::read_definition(store, whole.name);
+  const std::optional<SaleDefinition> other = co_await asked;
+  if (other) refuse_beside_whole(whole);
+}
+
 }  // namespace
 
 Task<void> BucketedSale::check(Store& store, SaleDefinition definition, BucketOptions options) {
   check_buckets(definition, options);
-  auto asked = sale::read_definition(store, definition.name);
-  const std::optional<SaleDefinition> other = co_await asked;
-  if (other) refuse_beside_whole(definition);
+  auto alone = need_no_whole(store, definition);
+  co_await alone;
   for (std::int64_t i = 0; i < options.buckets; ++i) {
     auto checked = Sale::check(store, sale::bucket_definition(definition, i, options.buckets));
     co_await checked;
@@ -281,6 +287,7 @@ BucketedSale BucketedSale::create(Store& store, SaleDefinition definition, Bucke
   auto sale = make(store, std::move(definition), options, &orders).get();
   for (std::int64_t i = 0; i < options.buckets; ++i)
     sale::enter(store, sale.bucket(i).definition(), orders);
+  check_database(sale.definition(), options, orders);
   return sale;
 }
 
@@ -301,6 +308,8 @@ Task<BucketedSale> BucketedSale::make(Store& store, SaleDefinition definition,
     sales.push_back(co_await making);
   }
   std::ranges::reverse(sales);
+  auto alone = need_no_whole(store, definition);
+  co_await alone;
   co_return BucketedSale{std::make_unique<Impl>(store, std::move(definition), std::move(sales))};
 }
 
@@ -310,6 +319,8 @@ Task<std::optional<BucketedSale>> BucketedSale::load(Store& store, std::string n
   const std::optional<SaleDefinition> found = co_await asked;
   if (!found) co_return std::nullopt;
   auto whole = sale::whole_definition(*found);
+  auto alone = need_no_whole(store, whole);
+  co_await alone;
   std::vector<Sale> sales;
   for (std::int64_t i = 0; i < found->bucket->count; ++i)
     sales.push_back(Sale{store, sale::bucket_definition(whole, i, found->bucket->count)});

@@ -71,6 +71,27 @@ TEST_F(Waiting, AGrantThatTheServerForgotIsNoGrant) {
   EXPECT_GT(visitor.held->token(), token);
 }
 
+TEST_F(Waiting, ALateWordOfItsGrantEndsNoHoldBeforeItsRelease) {
+  Mutex elsewhere{far_, "stock"};
+  Mutex mutex{line_, "stock"};
+  auto held = elsewhere.acquire().get();
+  Visitor visitor{mutex, 1h};
+  line_.hold_messages();
+  held.release().get();
+  ASSERT_TRUE(visitor.waits()) << "the word of the grant is on its way";
+  clock_.advance(10s);
+  ASSERT_TRUE(visitor.in()) << "it has looked by itself";
+  bool has_come = false;
+  line_.plan = [&](std::string_view call) {
+    if (call == "lock/mutex/release" && !std::exchange(has_come, true)) line_.let_messages_go();
+    return Fault::none;
+  };
+  EXPECT_EQ(visitor.held->release().get().kind, Kind::released);
+  EXPECT_TRUE(has_come);
+  heal();
+  EXPECT_FALSE(exists("stock"));
+}
+
 TEST_F(Waiting, APlaceThatCouldNotBeGivenUpIsInNobodysWay) {
   Mutex elsewhere{far_, "stock"};
   Mutex mutex{line_, "stock"};
