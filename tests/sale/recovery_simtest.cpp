@@ -1,4 +1,5 @@
 // A store that lost what it had, healed from the database; killed at every step.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -211,6 +212,53 @@ TEST_F(SaleRecoveryTest, ReturnsAndChangesOfTheStockComeBackToo) {
   EXPECT_EQ(status.sold, 4);
   EXPECT_EQ(sale_->buy({"b"}, {"r"}, 2).get().outcome, SaleOutcome::cancelled);
   EXPECT_TRUE(sale_->change_stock(*orders_, 55)) << "the next change counts on";
+  expect_healed();
+}
+
+/// A server that resizes the hash of what came back while it is read: HSCAN gives each field twice.
+class Resizing final : public Store {
+ public:
+  explicit Resizing(Store& store) : store_(store) {}
+  using Store::run;
+  Task<Value> run(Words command, CallOptions options) override {
+    const bool is_scan = command[0] == "HSCAN" && command[1] == "{s}:returned";
+    return is_scan ? twice(store_.run(command, options)) : store_.run(command, options);
+  }
+  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
+    return store_.run(script, keys, args, options);
+  }
+  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
+    return store_.run(std::move(batch), options);
+  }
+  Task<Listener> listen(std::string channel, MessageHandler handler) override {
+    return store_.listen(std::move(channel), std::move(handler));
+  }
+  Clock& clock() noexcept override { return store_.clock(); }
+  Driver* driver() noexcept override { return store_.driver(); }
+  std::string describe() const override { return store_.describe(); }
+
+ private:
+  static Task<Value> twice(Task<Value> asked) {
+    Value reply = co_await asked;
+    auto& fields = reply.as_items().at(1).as_items();
+    const auto once = fields;
+    fields.insert(fields.end(), once.begin(), once.end());
+    co_return reply;
+  }
+  Store& store_;
+};
+
+TEST_F(SaleRecoveryTest, AReturnThatIsReadTwiceStaysOne) {
+  for (const auto* const buyer : {"a", "b"}) buy(buyer, "r", 2);
+  work();
+  const auto order = told_.at({"b", "r"});
+  sale_->cancel(*orders_, {"b"}, {"r"}, "changed his mind");
+  told_.erase({"b", "r"});
+  ++cancelled_;
+  Resizing resizing{*store_};
+  recover(resizing, "s", *orders_);
+  const auto returned = fmt::format("{}:1", order.id);
+  EXPECT_EQ(to_string(store_->run({"HGET", "{s}:returned", returned}).get()), "\"2\"");
   expect_healed();
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/integer.hpp"
 #include "sale/audit/auditor.hpp"
+#include "sale/returned.hpp"
 #include "sale/sums.hpp"
 
 namespace sluice::sale {
@@ -134,20 +135,10 @@ void Auditor::walk_returns() {
 
 /// The store's side: each is a return of the database.
 void Auditor::walk_returned() {
-  const auto most = fmt::to_string(page_size);
-  std::string cursor = "0";
-  do {
-    const auto reply = store_.run({"HSCAN", keys_.returned, cursor, "COUNT", most}).get();
-    const auto& fields = reply.as_items().at(1).as_items();
-    for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
-      const auto& name = fields[i].as_text();
-      const auto& units = fields[i + 1].as_text();
-      if (units != refused_units && !is_return(name, units))
-        differences_.add(returns_differ, "return " + shown(name), "units returned", shown(units),
-                         "");
-    }
-    cursor = reply.as_items().at(0).as_text();
-  } while (cursor != "0");
+  each_returned(store_, keys_, [&](const std::string& name, const std::string& units) {
+    if (units != refused_units && !is_return(name, units))
+      differences_.add(returns_differ, "return " + shown(name), "units returned", shown(units), "");
+  });
 }
 
 /// One that was not there at the first look may be new.

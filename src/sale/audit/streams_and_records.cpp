@@ -161,6 +161,8 @@ void Auditor::check_limits(const BuyerRecord& record) {
 
 /// Orders that were lost before a recovery have left their places among those of their buyers.
 void Auditor::look_at_buyers_again() {
+  std::ranges::sort(odd_buyers_, {}, &BuyerId::value);  // HSCAN may give one twice
+  odd_buyers_.erase(std::ranges::unique(odd_buyers_).begin(), odd_buyers_.end());
   std::int64_t gaps = 0;
   std::vector<std::pair<BuyerRecord, std::optional<BuyerTotals>>> with_gaps;
   for (const auto& buyer : odd_buyers_) {

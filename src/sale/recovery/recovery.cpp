@@ -1,0 +1,58 @@
+#include "sale/recovery/recovery.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sale/buckets/shares.hpp"
+#include "sale/order_queue.hpp"
+#include "sale/recovery.lua.hpp"
+
+std::optional<sluice::SaleRecovery> sluice::sale::recover_if_needed(Store& store,
+                                                                    const std::string& name,
+                                                                    OrderStore& orders) {
+  const SaleKeys keys{name};
+  const auto needed =
+      store.run(scripts::sale_needs_recovery, {keys.sale, keys.recovery}, {}, repeatable).get();
+  if (needed.as_integer() == 0 || orders.definition(name).empty()) return std::nullopt;
+  constexpr std::int64_t share_alone = 2;
+  if (needed.as_integer() == share_alone) {
+    if (const auto bucket = read_definition(store, name).get()) restore_shares(store, *bucket);
+    return std::nullopt;
+  }
+  return recover(store, name, orders);
+}
+
+sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, OrderStore& orders,
+                                     RecoveryOptions options) {
+  sale::check_name(name);
+  const auto kept = orders.definition(name);
+  std::optional<SaleDefinition> definition;
+  try {
+    definition = sale::read_definition(store, name).get();
+  } catch (const Error& damaged) {
+    if (damaged.errc() != Errc::corrupt || kept.empty()) throw;
+  }
+  const bool is_readable = definition.has_value();
+  const sale::SaleKeys keys{name};
+  const auto known = store.run({"HMGET", keys.sale, "archived", "database"}).get();
+  if (!known.as_items().at(0).is_null())
+    throw Error{Errc::bad_argument,
+                fmt::format("sale '{}' is archived: there is nothing to recover", name)};
+  if (!definition && kept.empty())
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("neither {} nor {} knows how sale '{}' is defined: create it again as it "
+                    "was, and recover it then",
+                    store.describe(), orders.describe(), name)};
+  if (!definition) definition = sale::definition_of(name, kept);
+  const auto& database = known.as_items().at(1);
+  if (!database.is_null() && !options.new_database &&
+      !sale::is_same_database(database.as_text(), sale::database_word(orders)))
+    sale::attach(store, *definition, orders);  // says which
+  const auto done = sale::Recovery{store, *definition, orders, !is_readable}.run(kept);
+  const bool was_archived =
+      std::ranges::any_of(kept, [](const auto& field) { return field.first == "archived"; });
+  if (was_archived && done.on_the_way == 0) Sale::load(store, name).get()->archive(orders);
+  return done;
+}
