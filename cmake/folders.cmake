@@ -28,7 +28,7 @@ function(sluice_folder name)
 endfunction()
 
 # sluice_test(NAME SOURCES ... LIBS ... [THREADS_IN file ...|none] [NEEDS program ...] [TOGETHER label=filter ...]
-#             [PLAIN filter ...] [ONE_THREAD filter ...] [SERIAL] [TIMEOUT s] [COST s])
+#             [PLAIN filter ...] [ONE_THREAD filter ...] [SERIAL] [TREES_IN_TURN] [TIMEOUT s] [COST s])
 #   One GoogleTest program; every case becomes a CTest test of its own, "<tree>/<program>:<suite>.<case>".
 #   TOGETHER: cases that match the filter run in one process, as the test "<tree>/<program>:<label>": for those that share what
 #   takes long to start. A failed one is named by GoogleTest's own summary.
@@ -36,13 +36,14 @@ endfunction()
 #   alone: in the others it would find nothing. `none`: it leaves the program out.
 #   PLAIN: cases that the plain tree alone runs. What they show, a sanitizer does not change: a chance, a cost, what another
 #   program does, how long servers take. ONE_THREAD: the same of ThreadSanitizer's tree.
-#   NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. COST: what its longest case takes: the long ones
+#   NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. TREES_IN_TURN: not beside the same program of another
+#   tree: three clusters at once starve each other for a second, and their masters are voted out. COST: what its longest case takes: the long ones
 #   begin first, so that no core is idle at the end. The target `tests` builds every program.
 function(sluice_test name)
   if(NOT SLUICE_TESTS)  # the benchmarks take tests/support alone
     return()
   endif()
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;COST" "SOURCES;THREADS_IN;LIBS;NEEDS;TOGETHER;PLAIN;ONE_THREAD" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;TREES_IN_TURN" "TIMEOUT;COST" "SOURCES;THREADS_IN;LIBS;NEEDS;TOGETHER;PLAIN;ONE_THREAD" ${ARGN})
   if(DEFINED ARG_THREADS_IN AND SLUICE_SANITIZE STREQUAL thread)
     if(ARG_THREADS_IN STREQUAL none)
       return()
@@ -67,6 +68,9 @@ function(sluice_test name)
   endif()
   if(ARG_SERIAL)
     list(APPEND properties RUN_SERIAL ON)
+  endif()
+  if(ARG_TREES_IN_TURN)
+    list(APPEND properties RESOURCE_LOCK ${name})
   endif()
   set(apart)  # from those that are tests of their own
   foreach(group IN LISTS ARG_TOGETHER)
