@@ -37,8 +37,8 @@ endfunction()
 #   PLAIN: cases that the plain tree alone runs. What they show, a sanitizer does not change: a chance, a cost, what another
 #   program does, how long servers take. ONE_THREAD: the same of ThreadSanitizer's tree.
 #   NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. TREES_IN_TURN: not beside the same program of another
-#   tree: three clusters at once starve each other for a second, and their masters are voted out. COST: what its longest case takes: the long ones
-#   begin first, so that no core is idle at the end. The target `tests` builds every program.
+#   tree: three clusters at once starve each other for a second, and their masters are voted out. COST: what its longest case
+#   takes: the long ones begin first, so that no core is idle at the end. The target `tests` builds every program.
 function(sluice_test name)
   if(NOT SLUICE_TESTS)  # the benchmarks take tests/support alone
     return()
