@@ -60,11 +60,13 @@ TEST(Wire, AReadIsRepeatedWhereverItsReplyWasCut) {
 }
 
 TEST(Wire, AReplyBeforeTheEndIsHeardWhereALaterWriteIsRefused) {
+  std::latch is_asked{1};
   std::latch is_reset{1};
   FakeServer server{[&](FakeServer::Peer& peer, int number) {
     if (!peer.greet()) return;
     if (number == 0) {
       peer.command();
+      is_asked.wait();
       peer.send("$-1\r\n");
       peer.command();
       peer.send("+OK\r\n");
@@ -99,6 +101,7 @@ TEST(Wire, AReplyBeforeTheEndIsHeardWhereALaterWriteIsRefused) {
     ended.set();
   };
   spawn(hold_reader());
+  is_asked.count_down();  // it waits: the reader's thread goes on with it
   held.wait();
   spawn(set());
   is_reset.wait();
