@@ -1,10 +1,13 @@
 // What the service sends: messages of orders to the shop, refunds to providers.
 #include "server/messenger.hpp"
 
+#include <sqlite3/soci-sqlite3.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "sale/sql/soci.hpp"
 #include "server/raw_server.hpp"
 #include "server/receiver.hpp"
 #include "server/shop_fixture.hpp"
@@ -151,6 +154,24 @@ TEST_F(Messages, V48_WhileTheTargetIsDownAllWaitInOrder) {
   const auto got = shop.got();
   EXPECT_EQ(got.back().text("type"), "order.refunding");
   EXPECT_EQ(got[got.size() - 2].text("type"), "order.paid");
+}
+
+TEST_F(Messages, ATargetSaysHowLongToWait) {
+  RawServer shop{[](const std::string&) {
+    return RawServer::Script{"HTTP/1.1 503 Busy\r\nRetry-After: 7200\r\nContent-Length: 0\r\n\r\n"};
+  }};
+  begin_sending_to(shop.url());
+  paid("ann");
+  soci::session sql{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+  sql << "PRAGMA busy_timeout = 10000";
+  const auto waits = [&] {
+    long long seconds = 0;
+    sql << "SELECT (due_us - at_us) / 1000000 FROM sale_messages WHERE attempts = 1",
+        soci::into(seconds);
+    return seconds;
+  };
+  EXPECT_TRUE(test::comes_true([&] { return waits() >= 7200; })) << waits();
+  EXPECT_LT(waits(), 7300);
 }
 
 TEST_F(Messages, V48_After410NothingIsSentUntilReplay) {

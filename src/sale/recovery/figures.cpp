@@ -1,11 +1,12 @@
 // What the sale counts, made anew from what is known now.
-#include "sale/recovery/recovery.hpp"
-
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
+
 #include "base/integer.hpp"
 #include "sale/ledger.hpp"
+#include "sale/recovery/recovery.hpp"
 #include "sale/sums.hpp"
 #include "sluice/id.hpp"
 

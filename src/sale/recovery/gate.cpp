@@ -1,12 +1,13 @@
 // The gate that is shut while a sale is recovered, and the steps between.
-#include "sale/recovery/recovery.hpp"
-
 #include <fmt/format.h>
+
 #include <algorithm>
+
 #include "base/integer.hpp"
 #include "sale/buckets/shares.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/recovery.lua.hpp"
+#include "sale/recovery/recovery.hpp"
 #include "sale/settlement.hpp"
 #include "sale/sums.hpp"
 

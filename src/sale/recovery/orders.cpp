@@ -1,11 +1,12 @@
 // Orders: those of the database come into the store, and what the store alone knows goes to the
 // database.
-#include "sale/recovery/recovery.hpp"
-
 #include <fmt/format.h>
+
 #include <algorithm>
+
 #include "sale/differences.hpp"
 #include "sale/recovery.lua.hpp"
+#include "sale/recovery/recovery.hpp"
 
 namespace sluice::sale {
 

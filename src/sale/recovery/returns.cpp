@@ -1,9 +1,9 @@
 // Units that came back.
-#include "sale/recovery/recovery.hpp"
-
 #include <fmt/format.h>
+
 #include "base/integer.hpp"
 #include "sale/recovery.lua.hpp"
+#include "sale/recovery/recovery.hpp"
 #include "sale/returned.hpp"
 #include "sale/sums.hpp"
 

@@ -1,10 +1,10 @@
 // What stands in the streams: orders on their way, and dead letters.
-#include "sale/recovery/recovery.hpp"
-
 #include <fmt/format.h>
+
 #include "sale/differences.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/orders.lua.hpp"
+#include "sale/recovery/recovery.hpp"
 
 namespace sluice::sale {
 
