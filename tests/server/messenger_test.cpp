@@ -1,13 +1,13 @@
 // What the service sends: messages of orders to the shop, refunds to providers.
 #include "server/messenger.hpp"
 
-#include <sqlite3/soci-sqlite3.h>
+#include <sqlite3.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
-#include "sale/sql/soci.hpp"
 #include "server/raw_server.hpp"
 #include "server/receiver.hpp"
 #include "server/shop_fixture.hpp"
@@ -162,16 +162,22 @@ TEST_F(Messages, ATargetSaysHowLongToWait) {
   }};
   begin_sending_to(shop.url());
   paid("ann");
-  soci::session sql{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
-  sql << "PRAGMA busy_timeout = 10000";
-  const auto waits = [&] {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(::sqlite3_open((folder_ / "orders.db").string().c_str(), &database), SQLITE_OK);
+  const auto waits = [&] {  // 0: it was not tried yet
     long long seconds = 0;
-    sql << "SELECT (due_us - at_us) / 1000000 FROM sale_messages WHERE attempts = 1",
-        soci::into(seconds);
+    ::sqlite3_exec(
+        database, "SELECT (due_us - at_us) / 1000000 FROM sale_messages WHERE attempts = 1",
+        [](void* into, int, char** values, char**) {
+          *static_cast<long long*>(into) = std::atoll(values[0]);
+          return 0;
+        },
+        &seconds, nullptr);
     return seconds;
   };
   EXPECT_TRUE(test::comes_true([&] { return waits() >= 7200; })) << waits();
   EXPECT_LT(waits(), 7300);
+  ::sqlite3_close(database);
 }
 
 TEST_F(Messages, V48_After410NothingIsSentUntilReplay) {
