@@ -12,41 +12,26 @@
 #include "sluice/id.hpp"
 #include "sluice/number.hpp"
 #include "sluice/when_all.hpp"
+#include "support/forwarding_store.hpp"
 
 namespace sluice {
 namespace {
 
 /// The same store, seen by a program whose own clock is wrong.
-class SkewedStore final : public Store {
+class SkewedStore final : public test::ForwardingStore {
  public:
-  SkewedStore(Store& store, Clock& clock) : store_(store), clock_(clock) {}
-  using Store::run;
-  Task<Value> run(Words command, CallOptions options) override {
-    return store_.run(command, options);
-  }
-  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
-    return store_.run(script, keys, args, options);
-  }
-  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
-    return store_.run(std::move(batch), options);
-  }
-  Task<Listener> listen(std::string channel, MessageHandler handler) override {
-    return store_.listen(std::move(channel), std::move(handler));
-  }
+  SkewedStore(Store& store, Clock& clock) : ForwardingStore(store), clock_(clock) {}
   Clock& clock() noexcept override { return clock_; }
-  Driver* driver() noexcept override { return store_.driver(); }
-  std::string describe() const override { return store_.describe(); }
 
  private:
-  Store& store_;
   Clock& clock_;
 };
 
 /// The same store with a clock that goes where it is set, as that of Redis does: scripts read the
 /// time from a key.
-class SetClockStore final : public Store {
+class SetClockStore final : public test::ForwardingStore {
  public:
-  explicit SetClockStore(Store& store) : store_(store) {}
+  using ForwardingStore::ForwardingStore;
 
   void set(WallTime now) {
     const auto us = now.time_since_epoch().count();
@@ -56,10 +41,7 @@ class SetClockStore final : public Store {
         .get();
     own_.emplace(now);
   }
-  using Store::run;
-  Task<Value> run(Words command, CallOptions options) override {
-    return store_.run(command, options);
-  }
+  using ForwardingStore::run;
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
     const std::string_view asks = "redis.call('time')";
     std::string text{script.text};
@@ -72,18 +54,9 @@ class SetClockStore final : public Store {
     words.insert(words.end(), args.begin(), args.end());
     return store_.run(Words{words}, options);
   }
-  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
-    return store_.run(std::move(batch), options);
-  }
-  Task<Listener> listen(std::string channel, MessageHandler handler) override {
-    return store_.listen(std::move(channel), std::move(handler));
-  }
   Clock& clock() noexcept override { return *own_; }
-  Driver* driver() noexcept override { return store_.driver(); }
-  std::string describe() const override { return store_.describe(); }
 
  private:
-  Store& store_;
   std::optional<VirtualClock> own_;
 };
 

@@ -5,6 +5,7 @@
 #include "sluice/id.hpp"
 #include "sluice/sale_recovery.hpp"
 #include "sluice/when_all.hpp"
+#include "support/forwarding_store.hpp"
 
 namespace sluice {
 namespace {
@@ -412,30 +413,18 @@ TEST_F(SaleOutcomes, CallersThatCoalesceGetDenseNumbersAndRisingIds) {
 }
 
 /// Executes every script, and loses the reply of the first `lost` ones.
-class LossyStore final : public Store {
+class LossyStore final : public test::ForwardingStore {
  public:
-  LossyStore(Store& store, int lost) : store_(store), lost_(lost) {}
-  using Store::run;
-  Task<Value> run(Words command, CallOptions options) override {
-    return store_.run(command, options);
-  }
+  LossyStore(Store& store, int lost) : ForwardingStore(store), lost_(lost) {}
+  using ForwardingStore::run;
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
     Value reply = store_.run(script, keys, args, options).get();
     if (lost_-- > 0) throw Error{Errc::connection, "the reply was lost", Effect::unknown};
     return Task<Value>::ready(std::move(reply));
   }
-  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
-    return store_.run(std::move(batch), options);
-  }
-  Task<Listener> listen(std::string channel, MessageHandler handler) override {
-    return store_.listen(std::move(channel), std::move(handler));
-  }
-  Clock& clock() noexcept override { return store_.clock(); }
   Driver* driver() noexcept override { return nullptr; }
-  std::string describe() const override { return store_.describe(); }
 
  private:
-  Store& store_;
   int lost_;
 };
 

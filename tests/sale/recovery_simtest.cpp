@@ -13,6 +13,7 @@
 #include "sluice/sale_audit.hpp"
 #include "sluice/sale_recovery.hpp"
 #include "support/faulty_store.hpp"
+#include "support/forwarding_store.hpp"
 
 namespace sluice {
 namespace {
@@ -216,26 +217,14 @@ TEST_F(SaleRecoveryTest, ReturnsAndChangesOfTheStockComeBackToo) {
 }
 
 /// A server that resizes the hash of what came back while it is read: HSCAN gives each field twice.
-class Resizing final : public Store {
+class Resizing final : public test::ForwardingStore {
  public:
-  explicit Resizing(Store& store) : store_(store) {}
-  using Store::run;
+  using ForwardingStore::ForwardingStore;
+  using ForwardingStore::run;
   Task<Value> run(Words command, CallOptions options) override {
     const bool is_scan = command[0] == "HSCAN" && command[1] == "{s}:returned";
     return is_scan ? twice(store_.run(command, options)) : store_.run(command, options);
   }
-  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
-    return store_.run(script, keys, args, options);
-  }
-  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
-    return store_.run(std::move(batch), options);
-  }
-  Task<Listener> listen(std::string channel, MessageHandler handler) override {
-    return store_.listen(std::move(channel), std::move(handler));
-  }
-  Clock& clock() noexcept override { return store_.clock(); }
-  Driver* driver() noexcept override { return store_.driver(); }
-  std::string describe() const override { return store_.describe(); }
 
  private:
   static Task<Value> twice(Task<Value> asked) {
@@ -245,7 +234,6 @@ class Resizing final : public Store {
     fields.insert(fields.end(), once.begin(), once.end());
     co_return reply;
   }
-  Store& store_;
 };
 
 TEST_F(SaleRecoveryTest, AReturnThatIsReadTwiceStaysOne) {

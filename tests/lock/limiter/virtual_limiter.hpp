@@ -3,6 +3,7 @@
 
 #include "lock/virtual_lock.hpp"
 #include "sluice/rate_limiter.hpp"
+#include "support/forwarding_store.hpp"
 
 namespace sluice {
 
@@ -51,29 +52,13 @@ class SkewedClock final : public Clock {
 };
 
 /// The same server, seen by a program whose clock is wrong.
-class SkewedStore final : public Store {
+class SkewedStore final : public test::ForwardingStore {
  public:
   SkewedStore(Store& store, std::chrono::microseconds wrong_by)
-      : store_(store), clock_(store.clock(), wrong_by) {}
-  using Store::run;
-  Task<Value> run(Words command, CallOptions options) override {
-    return store_.run(command, options);
-  }
-  Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
-    return store_.run(script, keys, args, options);
-  }
-  Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
-    return store_.run(std::move(batch), options);
-  }
-  Task<Listener> listen(std::string channel, MessageHandler handler) override {
-    return store_.listen(std::move(channel), std::move(handler));
-  }
+      : ForwardingStore(store), clock_(store.clock(), wrong_by) {}
   Clock& clock() noexcept override { return clock_; }
-  Driver* driver() noexcept override { return store_.driver(); }
-  std::string describe() const override { return store_.describe(); }
 
  private:
-  Store& store_;
   SkewedClock clock_;
 };
 
