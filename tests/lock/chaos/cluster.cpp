@@ -305,14 +305,28 @@ class Cluster final : public Deployment {
     const auto to = others.at(stage_.up_to(others.size() - 1));
     const auto trouble = stage_.begin(Kind::server, "the slot of " + name + " moves");
     const auto number = std::to_string(slot);
-    const auto id_from = tell(*from, {"CLUSTER", "MYID"}).as_text();
-    const auto id_to = tell(to, {"CLUSTER", "MYID"}).as_text();
-    tell(to, {"CLUSTER", "SETSLOT", number, "IMPORTING", id_from});
-    tell(*from, {"CLUSTER", "SETSLOT", number, "MIGRATING", id_to});
+    begin_move(number, *from, to);
     failed_steps_ = 0;
     stage_.later(stage_.between(0ms, 800ms), [this, trouble, number, from = *from, to] {
       move_keys(trouble, number, from, to);
     });
+  }
+
+  static void begin_move(const std::string& slot, std::uint16_t from, std::uint16_t to) {
+    const auto id_from = tell(from, {"CLUSTER", "MYID"}).as_text();
+    const auto id_to = tell(to, {"CLUSTER", "MYID"}).as_text();
+    tell(to, {"CLUSTER", "SETSLOT", slot, "IMPORTING", id_from});
+    tell(from, {"CLUSTER", "SETSLOT", slot, "MIGRATING", id_to});
+  }
+
+  /// The node, or the one that took its place and has what was moved there.
+  std::uint16_t master_at(std::uint16_t port) const {
+    const auto nodes = view();
+    const auto found = nodes.find(port);
+    if (found == nodes.end() || found->second.node.role == topology::Role::master) return port;
+    for (const auto& [other, node] : nodes)
+      if (node.node.id == found->second.node.master) return other;
+    return port;
   }
 
   void move_keys(std::size_t trouble, const std::string& slot, std::uint16_t from,
@@ -333,6 +347,10 @@ class Cluster final : public Deployment {
     // What has gone is lost if the slot stays: it is moved to the end.
     if (migrated.is_error() && ++failed_steps_ > 100)
       throw std::runtime_error{"moving slot " + slot + ": " + migrated.as_text()};
+    if (migrated.is_error() && migrated.as_text().find("MOVED ") != std::string::npos) {
+      to = master_at(to);  // nobody waits for the slot there any more: a failover has seen to that
+      begin_move(slot, from, to);
+    }
     stage_.later(stage_.between(0ms, 100ms),
                  [this, trouble, slot, from, to] { move_keys(trouble, slot, from, to); });
   }
