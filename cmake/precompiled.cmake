@@ -1,4 +1,5 @@
-# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), programs or tests; small_ or fuzzed_ before it: sluice_folder()
+# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), programs, tests or test_libraries; calm_, small_ or fuzzed_ before
+#   libraries: sluice_folder()
 #   The headers of the standard library and of fmt that nearly every file includes are compiled once: two fifths of the
 #   time to build. They hide a missing #include of theirs: floors_test finds those. None of our own
 #   headers: ccache tells a precompiled header by the one that it replaces, so a changed header may be answered by a stale one.
@@ -13,15 +14,19 @@ function(sluice_precompile target)
     set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
     if(kind MATCHES "libraries")
-      add_library(${owner} OBJECT ${source})
+      add_library(${owner} OBJECT EXCLUDE_FROM_ALL ${source})
     else()
       add_executable(${owner} EXCLUDE_FROM_ALL ${source})
     endif()
-    if(kind STREQUAL "tests")
-      target_link_libraries(${owner} PRIVATE GTest::gtest)
-      list(APPEND headers <filesystem> <fstream> <random> <gtest/gtest.h>)
+    if(kind MATCHES "^test")
+      target_compile_options(${owner} PRIVATE ${sluice_test_options})
+      sluice_by_clang(${owner})
+      if(TARGET GTest::gtest)  # the benchmarks do without
+        target_link_libraries(${owner} PRIVATE GTest::gtest)
+        list(APPEND headers <filesystem> <fstream> <random> <gtest/gtest.h>)
+      endif()
     endif()
-    if(kind MATCHES "^(small|fuzzed)_")
+    if(kind MATCHES "^(calm|small|fuzzed)_")
       target_compile_options(${owner} PRIVATE ${sluice_${CMAKE_MATCH_1}_options})
     endif()
     target_link_libraries(${owner} PRIVATE fmt::fmt sluice_flags)
