@@ -1,6 +1,6 @@
 # Installs this tree and builds tests/consumer against it, as a user does: with find_package(), against the shared and the
 # static libraries, with pkg-config, and as a part of the user's own build.
-# REQUIRES: all targets are built, as ./test does in the plain tree.
+# REQUIRES: the target `all` is built, as ./test does.
 set(installed ${PROJECT_BINARY_DIR}/installed)
 set(project ${PROJECT_SOURCE_DIR}/tests/consumer)
 
@@ -43,3 +43,7 @@ set(release ${PROJECT_BINARY_DIR}/consumer-release)
 add_test(NAME ${SLUICE_TREE}consumer:release
   COMMAND sh -ec "cd ${PROJECT_SOURCE_DIR} && ${CMAKE_COMMAND} --preset release -B ${release} && ninja -C ${release} -n sluice_program lock_bench")
 set_tests_properties(${SLUICE_TREE}consumer:release PROPERTIES TIMEOUT 120)
+
+foreach(test IN LISTS consumer_tests ITEMS ${SLUICE_TREE}consumer:install ${SLUICE_TREE}consumer:subproject ${SLUICE_TREE}consumer:release)
+  sluice_note_test(all TEST ${test})
+endforeach()

@@ -48,7 +48,7 @@ sluice_library(sluice FOLDERS ${client_folders} engine engine_small open_embedde
 sluice_library(client FOLDERS ${client_folders} open_without_engine LIBS ${client_libraries})
 if(SLUICE_SALE)
   set(sale_libraries soci_sqlite3 soci_core SQLite::SQLite3 fmt::fmt)
-  sluice_library(sale FOLDERS sale sale_sql sale_orders USES sluice LIBS ${sale_libraries})
-  sluice_library(sale_databases FOLDERS sale sale_sql sale_databases USES sluice
+  sluice_library(sale FOLDERS sale sale_calm sale_sql sale_orders USES sluice LIBS ${sale_libraries})
+  sluice_library(sale_databases FOLDERS sale sale_calm sale_sql sale_databases USES sluice
     LIBS soci_postgresql soci_mysql ${sale_libraries} PkgConfig::libpq PkgConfig::libmariadb)
 endif()

@@ -17,7 +17,7 @@ function(sluice_test_library name)
   else()
     target_compile_options(${name} PRIVATE ${sluice_test_options})
     sluice_by_clang(${name})
-    sluice_precompile(${name} test_libraries)
+    sluice_precompile(${name} tests)
   endif()
 endfunction()
 
@@ -29,7 +29,7 @@ function(sluice_test_program name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} $<BUILD_INTERFACE:sluice_flags>)
   if(ARG_OPTIMIZED)
-    sluice_precompile(${name} programs)
+    sluice_precompile(${name})
   else()
     target_compile_options(${name} PRIVATE ${sluice_test_options})
     sluice_by_clang(${name})
@@ -40,7 +40,7 @@ endfunction()
 # sluice_test(NAME [OPTIMIZED] SOURCES ... LIBS ... [NEEDS program ...] [ALONE suite ...] [TOGETHER label=filter ...]
 #             [SERIAL] [TREES_IN_TURN] [TIMEOUT s] [COST s])
 #   One GoogleTest program. A suite of up to 40 cases is one process and one CTest test, "<tree>/<program>:<suite>"; a larger one is
-#   several. Where a case is asked for by name, each case is a test (discover_cases.cmake).
+#   several. Where tests are asked for by name, each case is one (discover_cases.cmake).
 #   ALONE: suites (patterns of CMake's regular expressions) each of whose cases is a process: heavy ones, and those that change
 #   their process for good.
 #   TOGETHER: cases that match the filter run in one process, as the test "<tree>/<program>:<label>": for those that share what
@@ -84,9 +84,8 @@ function(sluice_test name)
   foreach(group IN LISTS ARG_TOGETHER)
     string(REGEX MATCH "^([^=]+)=(.+)$" group ${group})
     list(APPEND together ${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
-    list(APPEND apart ${CMAKE_MATCH_2})
   endforeach()
-  list(JOIN apart : apart)
+  list(JOIN apart ":" apart)
   set(found ${CMAKE_CURRENT_BINARY_DIR}/${name}_cases.cmake)
   file(GENERATE OUTPUT ${found} CONTENT "# Of ${name}, for CTest: see discover_cases.cmake.
 set(program [==[$<TARGET_FILE:${name}>]==])
@@ -103,7 +102,7 @@ include([==[${PROJECT_SOURCE_DIR}/cmake/discover_cases.cmake]==])
 endfunction()
 
 # sluice_note_test(TARGET [TEST name] [CASES_IN source ...])
-#   Notes for scripts/test_targets what TARGET is needed for: the CTest test TEST, or the cases of the sources.
+#   Notes for scripts/test_targets what TARGETs are needed for: the CTest test TEST, or the cases of the sources.
 function(sluice_note_test target)
   cmake_parse_arguments(ARG "" "TEST" "CASES_IN" ${ARGN})
   list(TRANSFORM ARG_CASES_IN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
@@ -111,8 +110,9 @@ function(sluice_note_test target)
     set(ARG_TEST ${SLUICE_TREE}${target})
   endif()
   list(JOIN ARG_CASES_IN "\t" sources)
+  file(RELATIVE_PATH folder ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR})
   string(REPLACE ";" " " target "${target}")
-  set_property(GLOBAL APPEND_STRING PROPERTY sluice_noted_tests "${target}\t${ARG_TEST}\t${sources}\n")
+  set_property(GLOBAL APPEND_STRING PROPERTY sluice_noted_tests "${target}\t${ARG_TEST}\t${folder}\t${sources}\n")
 endfunction()
 function(sluice_write_noted_tests)
   get_property(noted GLOBAL PROPERTY sluice_noted_tests)

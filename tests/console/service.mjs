@@ -5,7 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 
-const program = process.env.SLUICE_SERVE ?? fileURLToPath(new URL('../../build/dev/sluice-serve', import.meta.url));
+const program = process.env.SLUICE_SERVE ?? fileURLToPath(new URL('../../build/release/sluice-serve', import.meta.url));
 
 export class Service {
   /** `sales`: as --sales takes them. */

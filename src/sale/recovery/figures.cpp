@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/integer.hpp"
+#include "sale/differences.hpp"
 #include "sale/ledger.hpp"
 #include "sale/recovery/recovery.hpp"
 #include "sale/sums.hpp"

@@ -50,7 +50,7 @@ TEST_F(SluiceProxyTest, ItsCommandsAreThoseOfSluice) {
 TEST_F(SluiceProxyTest, TheReferenceOfItsCommandsIsCurrent) {
   EXPECT_EQ(text_of(source_path("docs/proxy_commands.md")),
             run({built_path("sluice-proxy"), "help", "--markdown"}).second)
-      << "write it anew: build/dev/sluice-proxy help --markdown > docs/proxy_commands.md";
+      << "write it anew: build/release/sluice-proxy help --markdown > docs/proxy_commands.md";
 }
 
 TEST_F(SluiceProxyTest, JsonIsUnderstoodBeforeAndBehindIt) {
