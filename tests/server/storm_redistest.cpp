@@ -92,7 +92,7 @@ class Buyers {
   template <class Ask>
   std::optional<test::Answer> until_answered(const Ask& asks) {
     std::map<std::string, int> refusals;
-    for (int tries = 0; !stopped_; ++tries) {
+    while (!stopped_) {
       const auto port = ports_[next_++ % ports_.size()];
       test::Answer answer;
       try {
