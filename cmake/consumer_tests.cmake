@@ -26,6 +26,13 @@ add_test(NAME ${SLUICE_TREE}consumer:pkg-config
 set_tests_properties(${SLUICE_TREE}consumer:pkg-config PROPERTIES
   ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};PKG_CONFIG_PATH=${installed}/${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 list(APPEND consumer_tests ${SLUICE_TREE}consumer:pkg-config)
+
+# README.md's program, by README.md's commands.
+add_test(NAME ${SLUICE_TREE}consumer:readme COMMAND sh ${project}/readme.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/consumer-readme)
+set(libraries ${installed}/${CMAKE_INSTALL_LIBDIR})
+set_tests_properties(${SLUICE_TREE}consumer:readme PROPERTIES
+  ENVIRONMENT "CMAKE_PREFIX_PATH=${installed};PKG_CONFIG_PATH=${libraries}/pkgconfig;LD_LIBRARY_PATH=${libraries}")
+list(APPEND consumer_tests ${SLUICE_TREE}consumer:readme)
 set_tests_properties(${consumer_tests} PROPERTIES FIXTURES_REQUIRED installed TIMEOUT 180)
 
 # As a subproject it is configured, and its `all` is looked at: the libraries alone.

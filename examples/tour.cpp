@@ -1,7 +1,6 @@
 /// A lock, a document number and an id, without any server.
 ///   tour [URL]     default: embedded:
-#include <fmt/format.h>
-
+#include <iostream>
 #include <sluice/sluice.hpp>
 
 using namespace std::chrono_literals;
@@ -15,13 +14,12 @@ int main(int count, char** words) {
   if (auto held = mutex.try_acquire(5s).get()) {
     // Whatever the lock protects can refuse a smaller token than it has seen: that stops a holder
     // that slept too long.
-    fmt::print("holding the lock, token {}\n", held->token().value);
+    std::cout << "holding the lock, token " << held->token().value << '\n';
   }  // released
 
   sluice::Series invoices{*store, "INV", {.zone = "Europe/Berlin"}};
-  if (const auto number = invoices.next().get())
-    fmt::print("invoice {}\n", number->text);  // INV202601020001
+  if (const auto number = invoices.next().get()) std::cout << "invoice " << number->text << '\n';
 
   sluice::IdWorker ids{*store, "customer"};
-  fmt::print("customer {}\n", ids.next().get());
+  std::cout << "customer " << ids.next().get() << '\n';
 }

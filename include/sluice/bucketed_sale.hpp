@@ -2,12 +2,11 @@
 /// second than one Redis admits (some 138,000).
 ///
 /// Guarantee (docs/buckets.md#guarantee): as Sale's, of the whole. A buyer is always in the same
-/// bucket, and so are his limit
-///   and his requests. A bucket that has too few units gets some from the others while the buyer
-///   waits; `sold_out` is said only where at one instant no bucket had a unit, and none was on its
-///   way, and `not_enough` in the same way. All buckets and what is on its way between them are the
-///   stock, whichever process dies when, and whichever server comes back without its latest
-///   seconds: none is sold twice.
+///   bucket, and so are his limit and his requests. A bucket that has too few units gets some from
+///   the others while the buyer waits; `sold_out` is said only where at one instant no bucket had a
+///   unit, and none was on its way, and `not_enough` in the same way. All buckets and what is on
+///   its way between them are the stock, whichever process dies when, and whichever server comes
+///   back without its latest seconds: none is sold twice.
 /// Not guaranteed: numbers of the whole sale without a gap. Each bucket counts its own, from 1 for
 ///   each day, with its letter behind the type: MTA202601020001, MTB202601020001. These have no
 ///   gap, and none is used twice. Whoever needs one series for all: a sale without buckets, or a
@@ -16,17 +15,17 @@
 /// Threads: any. Calls made at the same time travel together, by bucket; all that wait for units of
 ///   other buckets borrow once.
 /// In Redis: bucket b of NAME is the Sale "NAME:b", with all its keys in a slot of its own. Beside
-/// a
-///   Sale's fields {NAME:b}:sale has: bucket (index, count, stock of all), moves, frozen, added,
+///   a Sale's fields {NAME:b}:sale has: bucket (index, count, stock of all), moves, frozen, added,
 ///   out:R and in:D (the latest transfer to bucket R, and from bucket D). A buyer whose bucket has
 ///   enough costs what he costs a Sale. One whose bucket has to borrow waits for four round trips
 ///   more: all buckets are looked at, one gives, his own takes, and is asked again. At least a half
 ///   of what the donor has left is moved, so that the next ones need not wait.
 ///
-///     auto sale = BucketedSale::create(store, {.name = "maotai", .stock = 100'000, .number_type =
-///     "MT", .digits = 6}, {.buckets = 8}).get(); auto answer = sale.buy(BuyerId{"42"},
-///     RequestId{"c1f0"}).get(); if (answer.order) print(answer.order->number);  //
-///     MTC20260102000001
+///     const SaleDefinition bottles{
+///         .name = "maotai", .stock = 100'000, .number_type = "MT", .digits = 6};
+///     auto sale = BucketedSale::create(*store, bottles, {.buckets = 8}).get();
+///     auto answer = sale.buy(BuyerId{"42"}, RequestId{"c1f0"}).get();
+///     if (answer.order) print(answer.order->number);  // MTC20260102000001
 #pragma once
 
 #include <cstdint>

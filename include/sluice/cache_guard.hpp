@@ -192,8 +192,8 @@ auto run_loader(Load& load, const std::string& key) {
 ///   a load two scripts more.
 ///
 ///     CacheGuard<std::string> users{*store, "user"};
-///     const auto name = users.get("42", [&](const std::string& id) { return select_name(id);
-///     }).get();
+///     const auto name =
+///         users.get("42", [&](const std::string& id) { return select_name(id); }).get();
 template <class T>
 class CacheGuard {
  public:

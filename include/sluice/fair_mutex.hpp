@@ -35,8 +35,7 @@ struct FairMutexOptions {
 ///   ours, which return to the front with their next look; each of its own
 ///   waiters is dropped when it has waited so long. Losses are counted in `sluice_lock_lost_total`.
 /// Owners: a second wait of an owner that waits already stands behind the first, under an owner id
-/// of
-///   its own (`Held::owner()`). A caller whose wait ends, or is stopped, leaves the queue.
+///   of its own (`Held::owner()`). A caller whose wait ends, or is stopped, leaves the queue.
 /// Threads: any. The Store must outlive the FairMutex and every Held of it; a Held may outlive its
 ///   FairMutex. After a fork() the holds stay with the parent.
 /// In Redis: as Redisson's, hash NAME {owner: entries}, TTL = lease; list

@@ -75,8 +75,9 @@ class FenceGate {
 /// In Redis: string sluice_fence:{NAME}, the largest token in decimal, no TTL. One round trip.
 ///
 ///     Fence fence{*store, "books"};
-///     const auto written = fence.run(token, {"{books}:total"}, {"SET", "{books}:total",
-///     "42"}).get(); if (!written) return yield_to(written.error().largest);
+///     const auto written =
+///         fence.run(token, {"{books}:total"}, {"SET", "{books}:total", "42"}).get();
+///     if (!written) return yield_to(written.error().largest);
 class Fence {
  public:
   /// Throws Error (bad_argument): an empty name, one above 1 MiB.

@@ -14,7 +14,7 @@
 /// Threads: any. Calls made at the same time travel together, one round trip for all.
 /// In Redis: hash NAME {last, day, sequence}, no TTL. One round trip, one script.
 ///
-///     IdWorker ids{store, "order-id"};
+///     IdWorker ids{*store, "order-id"};
 ///     std::int64_t id = ids.next().get();
 #pragma once
 

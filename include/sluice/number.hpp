@@ -20,7 +20,7 @@
 ///   one script. A series of the first layout, whose days had strings {NAME}:yyyymmdd, is taken
 ///   over.
 ///
-///     Series orders{store, "MT", {.zone = "Asia/Shanghai"}};
+///     Series orders{*store, "MT", {.zone = "Asia/Shanghai"}};
 ///     if (auto number = orders.next().get()) print(number->text);   // MT202601020001
 #pragma once
 

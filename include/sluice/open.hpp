@@ -1,18 +1,19 @@
 /// Turns a URL into a Store: the one place that knows all kinds of them.
 ///
-///     embedded:                                  in memory, for this Store alone, gone with it:
-///                                                its locks protect from no other process
-///     embedded:/var/lib/app?fsync=everysec       in a folder; fsync = always (the default),
-///                                                everysec or never
-///     redis://[user[:password]@]host[:port][/db] a Redis or Valkey server; also valkey://
-///     rediss://...                               the same over TLS; also valkeys://
-///     redis+unix://[user[:password]@]/path/sock  the same on a unix socket; also valkey+unix://
-///     redis+sentinel://[user[:password]@]h1,h2,h3/master[/db]
-///                                                the master of this name, which Sentinels at these
-///                                                hosts watch; also rediss+, valkey+, valkeys+
-///     redis+cluster://[user[:password]@]h1,h2,h3 the Redis Cluster of these nodes, Redis 7 or
-///     newer;
-///                                                also rediss+, valkey+, valkeys+
+/// ```text
+/// embedded:                                   in memory, for this Store alone, gone with it: its
+///                                             locks protect from no other process
+/// embedded:/var/lib/app?fsync=everysec        in a folder; fsync = always (the default), everysec
+///                                             or never
+/// redis://[user[:password]@]host[:port][/db]  a Redis or Valkey server; also valkey://
+/// rediss://...                                the same over TLS; also valkeys://
+/// redis+unix://[user[:password]@]/path/sock   the same on a unix socket; also valkey+unix://
+/// redis+sentinel://[user[:password]@]h1,h2,h3/master[/db]
+///                                             the master of this name, which Sentinels at these
+///                                             hosts watch; also rediss+, valkey+, valkeys+
+/// redis+cluster://[user[:password]@]h1,h2,h3  the Redis Cluster of these nodes, Redis 7 or newer;
+///                                             also rediss+, valkey+, valkeys+
+/// ```
 ///
 /// Settings of a server: ?name=NAME (CLIENT SETNAME), db=N (the database, instead of /db),
 /// timeout=3s (of a command), connect_timeout=3s, spin=50us. With Sentinels, too:

@@ -1,10 +1,9 @@
 /// The money of orders, as the database keeps it: payments that came, deadlines, refunds, messages.
 ///
 /// Guarantee: each function is one transaction. The row of an order is the one judge of how it
-/// ends:
-///   a payment, an expiry and a cancellation that meet change it one after another, and who comes
-///   second is told what the first has made of it. A payment is kept once for each event of its
-///   provider, also before its order is in the database; units return to the stock in the same
+///   ends: a payment, an expiry and a cancellation that meet change it one after another, and who
+///   comes second is told what the first has made of it. A payment is kept once for each event of
+///   its provider, also before its order is in the database; units return to the stock in the same
 ///   transaction that ends an order; and each change of an order leaves a message in the same
 ///   transaction, numbered by the version of the order.
 /// Not guaranteed: that the store knows it. Sale and OrderWorker see to that: use their functions.

@@ -8,9 +8,8 @@
 ///   transaction.
 /// Not guaranteed: anything about rows that other programs change.
 /// Threads: any. With PostgreSQL and MariaDB up to eight calls run at once, each in a session of
-/// its
-///   own; others wait. With SQLite one runs at a time. Processes: as many as the database allows;
-///   each opens its own.
+///   its own; others wait. With SQLite one runs at a time. Processes: as many as the database
+///   allows; each opens its own.
 ///
 ///     auto orders = open_order_store("sqlite:/var/lib/shop/orders.db");
 ///     orders->add_sale("maotai", 100);

@@ -20,7 +20,7 @@
 ///   stops with nothing pending. A batch costs three round trips besides the database's work.
 ///
 ///     auto orders = open_order_store("sqlite:orders.db");
-///     OrderWorker worker{store, sale, *orders};
+///     OrderWorker worker{*store, sale, *orders};
 ///     std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
 #pragma once
 

@@ -41,9 +41,10 @@ class PaymentProvider {
 /// A provider whose webhooks are signed as Standard Webhooks has it. The body is an object of at
 /// most 16 KB:
 ///
-///     {"id": "evt_1", "type": "payment.succeeded", "sale": "maotai", "order": "MT202601020001",
-///      "amount": 149900, "currency": "CNY"}
-///
+/// ```json
+/// {"id": "evt_1", "type": "payment.succeeded", "sale": "maotai", "order": "MT202601020001",
+///  "amount": 149900, "currency": "CNY"}
+/// ```
 /// `amount` is an integer in the currency's smallest unit, `currency` three capital letters, `id`
 /// the same when the event is told again. Other members may stand there and are not read; of other
 /// types nothing is read.

@@ -62,10 +62,9 @@ class QuorumCore;
 /// Threads: any. The Stores must outlive the lock, every Held of it, and the calls under way. After
 ///   a fork() the holds stay with the parent.
 /// In Redis: at each node what Mutex leaves, under the same names; a holder of that Mutex at one
-/// node
-///   has that node's vote. To acquire: one round trip to all at once, done with the first majority;
-///   the same to release. Waiting: a subscription at each node, and one round of questions for each
-///   release heard or pause. Renewal: one script for 100 holds and node.
+///   node has that node's vote. To acquire: one round trip to all at once, done with the first
+///   majority; the same to release. Waiting: a subscription at each node, and one round of
+///   questions for each release heard or pause. Renewal: one script for 100 holds and node.
 ///
 ///     QuorumLock lock{{a.get(), b.get(), c.get()}, "leader"};
 ///     if (auto held = lock.try_acquire(5s).get()) lead(held->token());

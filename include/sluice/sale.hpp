@@ -26,9 +26,10 @@
 ///   that were created, the sorted set sluice:sales:names has their names, the hash
 ///   sluice:sales:types the sale that gives numbers of each type.
 ///
-///     auto sale = Sale::create(store, {.name = "maotai", .stock = 100, .number_type =
-///     "MT"}).get(); auto answer = sale.buy(BuyerId{"42"}, RequestId{"c1f0"}).get(); if
-///     (answer.order) print(answer.order->number);   // MT202601020001
+///     auto sale =
+///         Sale::create(*store, {.name = "maotai", .stock = 100, .number_type = "MT"}).get();
+///     auto answer = sale.buy(BuyerId{"42"}, RequestId{"c1f0"}).get();
+///     if (answer.order) print(answer.order->number);  // MT202601020001
 #pragma once
 
 #include <cstdint>

@@ -64,8 +64,7 @@ struct SharedMutexOptions {
 ///   its SharedMutex. After a fork() the holds stay with the parent.
 /// In Redis: hash NAME {mode, owner: entries, owner:write: entries, sluice:...}, TTL = the longest
 ///   lease; for each entry of a reader the string {NAME}:OWNER:rwlock_timeout:N, TTL = its lease,
-///   renewed for N = 1;
-///   string redisson_lock_token:{NAME}, the fencing counter, TTL 25 h; channel
+///   renewed for N = 1; string redisson_lock_token:{NAME}, the fencing counter, TTL 25 h; channel
 ///   redisson_rwlock:{NAME}; lists sluice_rw_writers:{NAME} and sluice_rw_readers:{NAME} and
 ///   hash sluice_rw_looks:{NAME} while there are waiters, TTL 1 min. One round trip to enter a lock
 ///   that is free, one to release, which also lets the next waiters in: they need none. Renewals:

@@ -1,4 +1,5 @@
-/// All public headers.
+/// All public headers but those of flash sales, which are of the library sluice::sale: sale.hpp,
+/// bucketed_sale.hpp and their neighbours.
 #pragma once
 
 #include "sluice/bloom_filter.hpp"         // IWYU pragma: export

@@ -1,15 +1,14 @@
 /// Messages from program to program, signed as Standard Webhooks 1.0 has it.
 ///
 /// Guarantee: a message that verify() accepts was signed by who knows one of the secrets, within
-/// the
-///   last five minutes, and in these very bytes. While secrets change, a message carries a
+///   the last five minutes, and in these very bytes. While secrets change, a message carries a
 ///   signature of each, and either of them is accepted.
 /// Not guaranteed: that it comes once. Keep the ids (an inbox), or make it harmless to do it twice.
 /// Threads: any; nothing changes after the constructor.
 ///
 ///     const WebhookKeys keys{{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}};
 ///     const auto head = keys.sign("msg_1", clock.wall(), body);
-///     if (const auto why = keys.refuse(head, body, clock.wall()); !why.empty()) ...  // 401
+///     if (const auto why = keys.refuse(head, body, clock.wall()); !why.empty()) refuse(why);
 #pragma once
 
 #include <chrono>

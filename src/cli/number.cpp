@@ -124,9 +124,8 @@ std::string story_of(const NumberArgs& args, const SeriesRepair& repair) {
     case RepairOutcome::count_unknown:
       return fmt::format(
           "series '{}' is at {}, and the store's clock says {}. Nobody knows how many numbers of "
-          "{} "
-          "were given, so that one could come twice. Find the last one in your own books, and tell "
-          "it with --given N; 0: there is none. Nothing was done",
+          "{} were given, so that one could come twice. Find the last one in your own books, and "
+          "tell it with --given N; 0: there is none. Nothing was done",
           args.name, of_last, text_of(repair.now), repair.period);
     case RepairOutcome::more_were_given:
       return fmt::format(

@@ -2,10 +2,11 @@
 ///
 ///     Routes routes;
 ///     routes.add({.method = "GET", .path = "/hello", .operation = "hello", ...
-///                 .handler = [](Request&&, Responder&& respond) { respond.send(json(200, ...));
+///                 .handler = [](Request&&, Responder&& respond) {
+///                   respond.send(json(200, ...));
 ///                 }});
-///     Server server{system_clock(), std::move(routes), {.listen = {.host = "127.0.0.1", .port =
-///     8080}}};
+///     Server server{system_clock(), std::move(routes),
+///                   {.listen = {.host = "127.0.0.1", .port = 8080}}};
 ///     ...
 ///     server.stop(20s);
 ///

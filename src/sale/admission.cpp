@@ -55,7 +55,7 @@ Admissions::Decision Admissions::decision_of(const std::string& text,
             .failure = Error{
                 Errc::corrupt,
                 fmt::format("sale '{}': what {} has of buyer '{}' makes no order; "
-                            "'sluice sale audit {}' names what is damaged_record, and "
+                            "'sluice sale audit {}' names each damaged record, and "
                             "'sluice sale recover {}' mends what the database knows",
                             name_, store_.describe(), shown(purchase.buyer.value), name_, name_)}};
   Admission admission{.outcome = row->outcome, .order = std::move(order)};

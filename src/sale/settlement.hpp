@@ -5,10 +5,10 @@
 ///   end     database: state, units back, return noted -> store: units back -> database: done
 ///           (where the database does not have the order: its row, state, return noted)
 ///   raise   database: more units, change noted        -> store: more units -> database: done
-///   lower   database: change noted -> store: fewer units, or refused -> database: fewer units,
-///   done
-///   retake  database: asked -> store: units taken again, or refused -> database: fewer units and
-///   paid, or a refund
+///   lower   database: change noted -> store: fewer units, or refused
+///           -> database: fewer units, done
+///   retake  database: asked -> store: units taken again, or refused
+///           -> database: fewer units and paid, or a refund
 ///
 /// So the database never has fewer units to sell than the store.
 #pragma once

@@ -1,8 +1,7 @@
 /// How often each of many names may ask: so many times in a window, and as many at once at most.
 ///
 /// Guarantee: a name that keeps its rate is never refused. A request that is refused is not
-/// counted.
-///   The table has one size, whatever is asked of it.
+///   counted. The table has one size, whatever is asked of it.
 /// Not guaranteed: that a name is refused as soon as it is over its rate. Where more names are
 ///   counted than there are places, the one that has asked for least gives way, and begins anew. So
 ///   a name is forgotten earlier only by as many others that have each asked as often as it has.

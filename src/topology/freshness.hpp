@@ -2,8 +2,7 @@
 /// both. Decides without I/O, without threads and without a clock; who does the I/O drives it like
 /// this:
 ///
-///     for (const auto& question : freshness.act(now)) ...       // after each event, and at
-///     wakes()
+///     for (const auto& question : freshness.act(now)) ...  // after each event, and at wakes()
 ///       INFO replication, to the master or to a replica -> answered(); no answer: failed()
 ///     the connection to a replica was lost: failed() for what was asked, and forget()
 ///     a read: pick(now, as_of), to be sent by the connection that the replica has answered on

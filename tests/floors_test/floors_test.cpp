@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "floors_test/comment_rules.hpp"
 #include "floors_test/house_rules.hpp"
 #include "floors_test/style_rules.hpp"
 #include "support/paths.hpp"
@@ -36,6 +37,9 @@ TEST(House, AClassHasItsNameToItself) { expect_none(check_class_names(repository
 TEST(House, HeadersOfTheStandardLibraryAreNamed) {
   expect_none(check_standard_headers(repository()));
 }
+TEST(House, ParagraphsOfCommentsAreWhole) { expect_none(check_paragraphs(repository())); }
+TEST(House, ExamplesHaveAStatementOnEachLine) { expect_none(check_examples(repository())); }
+TEST(House, TheHeaderOfAllHasAllButTheSales) { expect_none(check_header_of_all(repository())); }
 
 // The rules themselves, on files that break them.
 
@@ -232,6 +236,38 @@ TEST(Style, AStandardHeaderThatNobodyNamesIsFound) {
                               {"src/id/b.hpp", "#include \"id/a.hpp\"\nstd::vector<int> b;\n"},
                               {"src/id/c.cpp", "auto text = \"std::vector\";\n"}}),
       Lines{});
+}
+
+TEST(Comments, WordsThatWereLeftOverAreFound) {
+  const std::string full = "/// " + std::string(95, 'x') + "\n";
+  EXPECT_EQ(check_paragraphs({{"src/id/a.hpp", full + "/// the\n///   last minutes\n"}}),
+            (Lines{"src/id/a.hpp:2: left over of the line before"}));
+  EXPECT_EQ(check_paragraphs(
+                {{"src/id/a.hpp", "/// Outcomes:\n/// none\n///   last\n"},  // there was room
+                 {"src/id/b.hpp", full + "///   end.\n/// Threads: any.\n"},
+                 {"src/id/d.hpp", full + "/// of them.\n///   id [URL]\n"},
+                 {"src/id/c.hpp", full + "/// this:\n///     code();\n"}}),
+            Lines{});
+}
+
+TEST(Comments, ABrokenExampleIsFound) {
+  const auto of = [](const std::string& line) {
+    return check_examples({{"include/sluice/id.hpp", "///     " + line + "\n"}}).size();
+  };
+  EXPECT_EQ(of("\"42\"}).get(); if (!written) return;"), 1U);
+  EXPECT_EQ(of("users.get(id, [&](const std::string& id) { return select_name(id);"), 1U);
+  EXPECT_EQ(of("for (int i = 0; i < 3; ++i) print(\"a; b\");  // once; twice"), 0U);
+  EXPECT_EQ(of("{ const std::unique_lock writing{prices}; price_list = load(); }"), 0U);
+  EXPECT_EQ(of("const auto token = keys.sign({.subject = \"ann\","), 0U);
+}
+
+TEST(Headers, TheOneOfAllThatLacksANounIsFound) {
+  EXPECT_EQ(check_header_of_all({{"include/sluice/sluice.hpp", "#include \"sluice/lock.hpp\"\n"},
+                                 {"include/sluice/lock.hpp", "#include \"sluice/mutex.hpp\"\n"},
+                                 {"include/sluice/mutex.hpp", ""},
+                                 {"include/sluice/sale.hpp", ""},
+                                 {"include/sluice/id.hpp", ""}}),
+            (Lines{"include/sluice/sluice.hpp:1: lacks sluice/id.hpp"}));
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <functional>
 #include <optional>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "floors_test/floors.hpp"
 
@@ -257,6 +259,26 @@ Findings check_headers(const SourceTree& tree) {
     if (path.ends_with(".hpp") && text.find("\n#pragma once\n") == std::string::npos &&
         !text.starts_with("#pragma once\n"))
       findings.push_back(path + ":1: has no #pragma once");
+  return findings;
+}
+
+Findings check_header_of_all(const SourceTree& tree) {
+  std::set<std::string> reached;
+  std::vector<std::string> next{"include/sluice/sluice.hpp"};
+  while (!next.empty()) {
+    const auto path = std::move(next.back());
+    next.pop_back();
+    if (!tree.contains(path) || !reached.insert(path).second) continue;
+    std::istringstream lines{tree.at(path)};
+    for (std::string line; std::getline(lines, line);)
+      if (const auto include = include_of(line)) next.push_back("include/" + include->name);
+  }
+  Findings findings;
+  for (const auto& [path, text] : tree)
+    if (path.starts_with("include/sluice/") && !reached.contains(path))
+      if (const auto place = place_of(path); place->folder != "sale")
+        findings.push_back(
+            fmt::format("include/sluice/sluice.hpp:1: lacks sluice/{}.hpp", noun_of(path)));
   return findings;
 }
 

@@ -22,6 +22,8 @@ Findings check_clocks(const SourceTree& tree);
 Findings check_threads(const SourceTree& tree);
 /// Every header has `#pragma once`.
 Findings check_headers(const SourceTree& tree);
+/// sluice/sluice.hpp includes every public header, by others or itself, but those of flash sales.
+Findings check_header_of_all(const SourceTree& tree);
 /// Every source and script is named by the CMakeLists.txt of its folder or of the next one above
 /// that has one; a script may be included by another instead.
 Findings check_sources_are_built(const SourceTree& tree);

@@ -17,8 +17,7 @@ constexpr ExitCodeRow rows[] = {
     {exit_bad_data, "another kind of value at a key, a damaged file, a reply that makes no sense"},
     {exit_unavailable,
      "the store or the database cannot be reached, or the database failed; there is no Bloom "
-     "filter "
-     "of that name"},
+     "filter of that name"},
     {exit_internal, "a script or the server failed"},
     {exit_in_use, "another process holds the folder of the embedded store"},
     {exit_no_space, "disk or memory is full, or the output could not be written"},

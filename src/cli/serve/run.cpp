@@ -258,8 +258,7 @@ std::vector<Option> serve_options(ServeArgs& args) {
        into(args.sales_file)},
       {"--room", "SALE=RATE/INSIDE",
        "A waiting room before this sale: so many are let in a second, and are inside at a time; "
-       "may "
-       "be repeated",
+       "may be repeated",
        into(args.rooms)},
       {"--listen", "ADDRESS", "HOST:PORT or the path of a unix socket", into(args.listen)},
       {"--health", "ADDRESS", "Where /livez, /readyz and /metrics are", into(args.health)},

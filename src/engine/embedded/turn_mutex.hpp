@@ -10,8 +10,7 @@
 ///   4. sleeps until an unlock wakes it (the section is a long one), and goes on at 3.
 ///
 /// Guarantee: mutual exclusion; no system call in a free lock() and its unlock(); between two
-/// sleeps
-///   a waiter spins for microseconds only.
+///   sleeps a waiter spins for microseconds only.
 /// Not guaranteed: order.
 /// Threads: any; it is not recursive.
 #pragma once

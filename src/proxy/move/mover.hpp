@@ -6,8 +6,7 @@
 ///   proxy or a server of new homes is killed; it is served, or it fails with an error. Run again
 ///   it goes on where it was.
 /// Not guaranteed: that a server of old homes which comes back with less than it had acknowledged
-/// (or
-///   its replica, after a failover) does not bring back a key that had moved.
+///   (or its replica, after a failover) does not bring back a key that had moved.
 #pragma once
 
 #include <chrono>

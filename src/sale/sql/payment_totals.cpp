@@ -49,9 +49,8 @@ void count_money(soci::session& sql, long long sale, const std::string& name,
       "1 ELSE 0 END), 0) "
       "FROM sale_orders LEFT JOIN (SELECT order_id, SUM(CASE WHEN state IN ('applied', 'returned') "
       "THEN 1 ELSE 0 END) AS payments, SUM(CASE WHEN state = 'asking' THEN 1 ELSE 0 END) AS "
-      "asking, "
-      "SUM(CASE WHEN state IN ('applied', 'returned') THEN amount ELSE 0 END) AS amount FROM "
-      "sale_payments WHERE sale_name = :n GROUP BY order_id) AS paid ON paid.order_id = "
+      "asking, SUM(CASE WHEN state IN ('applied', 'returned') THEN amount ELSE 0 END) AS amount "
+      "FROM sale_payments WHERE sale_name = :n GROUP BY order_id) AS paid ON paid.order_id = "
       "sale_orders.id LEFT JOIN (SELECT order_id, SUM(amount) AS amount, SUM(CASE WHEN state = "
       "'asked' THEN 1 ELSE 0 END) AS asked FROM sale_refunds WHERE sale = :s GROUP BY order_id) AS "
       "back ON back.order_id = sale_orders.id WHERE sale = :t",

@@ -39,11 +39,10 @@ void count_returns(soci::session& sql, long long sale, DatabaseTotals& totals) {
   long long not_returned = 0;
   sql << fmt::format(
       "SELECT COUNT(*) FROM sale_orders LEFT JOIN (SELECT order_id, SUM(CASE WHEN ends = 0 THEN "
-      "{0} "
-      "ELSE 0 END) AS parts, SUM(CASE WHEN ends = 0 OR (retake = 1 AND done = 0) THEN 0 WHEN "
-      "retake "
-      "= 1 THEN -{0} ELSE {0} END) AS ends FROM sale_returns WHERE sale = :s GROUP BY order_id) AS "
-      "back ON back.order_id = sale_orders.id WHERE sale = :t AND (COALESCE(back.parts, 0) <> "
+      "{0} ELSE 0 END) AS parts, SUM(CASE WHEN ends = 0 OR (retake = 1 AND done = 0) THEN 0 WHEN "
+      "retake = 1 THEN -{0} ELSE {0} END) AS ends FROM sale_returns "
+      "WHERE sale = :s GROUP BY order_id) AS back ON back.order_id = sale_orders.id "
+      "WHERE sale = :t AND (COALESCE(back.parts, 0) <> "
       "returned OR COALESCE(back.ends, 0) <> CASE WHEN {1} THEN 0 ELSE {2} END)",
       countable_units, standing, countable_rest),
       soci::use(sale), soci::use(sale), soci::into(not_returned);

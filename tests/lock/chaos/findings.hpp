@@ -70,11 +70,9 @@ struct Finding {
 /// - Nobody who asked for a fair lock when another one stood in its queue for long is in before it,
 ///   while that one's process and the server are well.
 /// - A limiter grants no more than its rate in any second; a latch is open for nobody before so
-/// many
-///   could have counted, and for each that waited when they had.
+///   many could have counted, and for each that waited when they had.
 /// - No number is given twice, and one that was asked for after another was given is larger.
-/// Numbers
-///   that a loss explains are told as such; a promotion is a loss only where no replica was
+///   Numbers that a loss explains are told as such; a promotion is a loss only where no replica was
 ///   demanded.
 ///
 /// What ended before `since` is not looked at.

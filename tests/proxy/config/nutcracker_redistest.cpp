@@ -245,7 +245,8 @@ TEST(BesideNutcracker, FilesAreTakenAndRefusedAlike) {
 /// What nutcracker makes something else of than is written, we refuse; docs/proxy.md names each.
 TEST(BesideNutcracker, WhatItMisreadsWeRefuse) {
   Files files_of_test;
-  for (const auto& file : std::vector<std::string>{
+  for (const auto& file :
+       std::vector<std::string>{
            with("timeout: 99999999999"),        // wraps to another number
            served_by("h:1:4294967297"),         // weight 1
            listening("/tmp/sluice.sock abc"),   // no permissions

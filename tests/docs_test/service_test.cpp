@@ -1,0 +1,58 @@
+// What the pages say of a service and what its sources know: routes, and tables of the database.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "docs_test/documents.hpp"
+#include "support/paths.hpp"
+
+namespace sluice::docs {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What `pattern` finds in the sources of src/FOLDER, its first group.
+std::vector<std::string> in_sources(std::string_view folder, const std::regex& pattern) {
+  std::vector<std::string> found;
+  for (const auto& entry :
+       fs::recursive_directory_iterator{test::source_path(fmt::format("src/{}", folder))})
+    for (const auto& line : read_lines(entry.path()))
+      for (std::sregex_iterator it{line.begin(), line.end(), pattern}, end; it != end; ++it)
+        found.push_back((*it)[1]);
+  return found;
+}
+
+TEST(DocsService, RoutesThatAreNamedExist) {
+  // Those of operators are put together of parts, and not looked at.
+  static const std::regex of_source{R"re("(/v1/(?!operate/)[^" ]*)")re"};
+  static const std::regex of_page{R"(\b(?:GET|POST|PUT|DELETE) (/v1/(?!operate/)[\w{}/-]+))"};
+  static const std::regex variable{R"(\{\w*\})"};
+  std::vector<std::regex> routes;
+  for (const auto& path : in_sources("server", of_source))
+    routes.emplace_back(std::regex_replace(path, variable, "[^/]+"));
+  EXPECT_GT(routes.size(), 15U);
+  for (const auto& document : documents())
+    for (const auto& line : read_lines(document))
+      for (std::sregex_iterator it{line.begin(), line.end(), of_page}, end; it != end; ++it)
+        EXPECT_TRUE(std::ranges::any_of(
+            routes, [&](const auto& route) { return std::regex_match((*it)[1].str(), route); }))
+            << document << " names " << (*it)[1];
+}
+
+TEST(DocsService, TablesOfASalesDatabaseAreNamed) {
+  static const std::regex table{R"(CREATE TABLE IF NOT EXISTS (\w+))"};
+  const auto tables = in_sources("sale/sql", table);
+  EXPECT_GT(tables.size(), 8U);
+  const auto page = read_text("docs/sale.md");
+  for (const auto& name : tables)
+    EXPECT_TRUE(page.contains('`' + name + " (")) << "docs/sale.md does not name " << name;
+}
+
+}  // namespace
+}  // namespace sluice::docs
