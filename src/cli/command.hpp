@@ -1,6 +1,8 @@
-/// What the commands of the program share: the options of all, and the store.
+/// What the commands of the program share: the options of all, the store, and main().
 #pragma once
 
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -22,7 +24,10 @@ std::string store_url(const Globals& globals);
 /// `what`.
 void warn_if_in_memory(const Globals& globals, std::string_view what);
 
-// Rows of the table. `globals` must outlive them.
+/// A row of the table. `globals` must outlive it.
+using MakeCommand = Command (*)(const Globals& globals);
+
+// Rows of the program `sluice`.
 Command lock_command(const Globals& globals);
 Command semaphore_command(const Globals& globals);
 Command latch_command(const Globals& globals);
@@ -32,12 +37,23 @@ Command id_command(const Globals& globals);
 Command bloom_command(const Globals& globals);
 Command sale_command(const Globals& globals);
 Command room_command(const Globals& globals);
+// Of the programs that it becomes, programs.hpp.
 Command demo_command(const Globals& globals);
 /// Hidden: one of the demo's processes.
 Command demo_instance_command(const Globals& globals);
 Command bench_command(const Globals& globals);
 Command load_command(const Globals& globals);
+/// Hidden: the buyers of `sluice demo --http`.
+Command demo_crowd_command(const Globals& globals);
 Command doctor_command(const Globals& globals);
 Command explain_command(const Globals& globals);
+
+/// The options of `sluice`, which set `globals`, and these of its commands.
+Command table_of(Globals& globals, std::initializer_list<MakeCommand> rows);
+
+/// What main() returns: prepares the streams and the log, does `work`, and reports what it throws.
+int run_main(const std::function<int()>& work);
+/// main() of a program that has some commands of `sluice`: it understands the whole line.
+int run_commands(std::initializer_list<MakeCommand> rows, int argc, char** argv);
 
 }  // namespace sluice::cli

@@ -1,53 +1,15 @@
-/// The program `sluice`: every noun of the library from the command line.
-#include <unistd.h>
-
+/// The program `sluice`: every noun of the library from the command line. Some of its commands are
+/// programs of their own, and it becomes these.
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "cli/command.hpp"
-#include "cli/command_line/exit_code.hpp"
-#include "cli/command_line/streams.hpp"
-#include "sluice/log.hpp"
+#include "cli/programs.hpp"
 
 namespace sluice::cli {
-
-std::string store_url(const Globals& globals) {
-  if (!globals.store.empty()) return globals.store;
-  if (const char* const set = std::getenv("SLUICE_STORE"); set && *set) return set;
-  return "redis://127.0.0.1:6379";
-}
-
-std::unique_ptr<Store> open_store(const Globals& globals, const OpenOptions& how) {
-  try {
-    return open(store_url(globals), how);
-  } catch (const Error& wrong) {
-    if (wrong.errc() != Errc::bad_argument) throw;
-    throw Error{Errc::bad_argument,
-                fmt::format("{}: {}", globals.store.empty() ? "$SLUICE_STORE" : "--store",
-                            wrong.message())};
-  }
-}
-
-void warn_if_in_memory(const Globals& globals, std::string_view what) {
-  const std::string url = store_url(globals);
-  if (url == "embedded:" || url.starts_with("embedded:?"))
-    complain(
-        "warning: 'embedded:' is the memory of this process: no other process shares {}, and it "
-        "ends with this command; use 'embedded:/FOLDER' or a server",
-        what);
-}
-
 namespace {
-
-void log_to_stderr(LogLevel level, std::string_view message) {
-  if (level >= LogLevel::warning) complain_line(message);
-}
 
 constexpr const char* examples =
     R"(Examples:
@@ -57,82 +19,26 @@ constexpr const char* examples =
   sluice locks --graph
 Times are written 250ms, 5s, 2m, 1h, 1d; a bare number is seconds.)";
 
-/// Commands that are programs of their own, so that this one does without their libraries.
-struct OtherProgram {
-  std::string_view command;
-  const char* file;
-  std::string_view summary;
-  std::string_view details;
-  std::string_view target;  ///< of the build
-  bool takes_store;         ///< --store and -v before the command are for it, too
-};
-
-constexpr OtherProgram programs[] = {
-    {"proxy", "sluice-proxy",
-     "Run the proxy in the place of twemproxy, look at its file, speak with it",
-     "'sluice proxy --help' lists its commands.", "sluice_proxy_program", false},
-    {"serve", "sluice-serve", "Serve sales over HTTP, and bring their orders into a database",
-     "'sluice serve --help' lists its options.", "sluice_serve_program", true}};
-
-Command table(Globals& globals) {
-  Command root{
-      .name = "sluice",
-      .summary =
-          "Locks, numbers, ids, Bloom filters, flash sales and waiting rooms for programs that run "
-          "as many "
-          "instances",
-      .options = {{"--store", "URL",
-                   "redis://[user:password@]host:port[/db], rediss:// (TLS), redis+unix:///path, "
-                   "redis+sentinel://h1,h2,h3/master, redis+cluster://h1,h2,h3, "
-                   "embedded: "
-                   "(memory) "
-                   "or embedded:/folder; without it $SLUICE_STORE, else redis://127.0.0.1:6379",
-                   into(globals.store)},
-                  {"--json", "", "One JSON object on the last line, for programs",
-                   into(globals.json)},
-                  {"-v, --verbose", "", "Say what is waited for, also where stderr is no terminal",
-                   into(globals.verbose)}},
-      .commands = {lock_command(globals), semaphore_command(globals), latch_command(globals),
-                   locks_command(globals), number_command(globals), id_command(globals),
-                   bloom_command(globals), sale_command(globals), room_command(globals)},
-      .details = examples,
-  };
-  for (const auto& program : programs)
-    root.commands.push_back(
-        {.name = std::string{program.command},
-         .summary = std::string{program.summary},
-         .details = std::string{program.details},
-         .action = [] { return exit_ok; },  // other_program() has seen it before
-         .is_a_program = true});
-  for (auto* const make : {demo_command, demo_instance_command, bench_command, load_command,
-                           doctor_command, explain_command})
-    root.commands.push_back(make(globals));
-  return root;
+/// The row of another program, for the help and completion.
+Command row_of(const OtherProgram& other) {
+  return {.name = std::string{other.command},
+          .summary = std::string{other.summary},
+          .details = fmt::format("'sluice {} --help' explains it.", other.command),
+          // other_line() sees the command, unless the options before it are none that it knows.
+          .action = [&other]() -> int {
+            throw Error{Errc::bad_argument,
+                        fmt::format("write the options behind the word '{}'", other.command)};
+          },
+          .is_a_program = true};
 }
 
-/// Becomes that program, which lies beside this one, in ../libexec/sluice, or on PATH. Returns only
-/// when it cannot be run: the exit code, after a line on stderr that says what to do.
-/// REQUIRES: a null pointer stands behind `words`, as behind argv.
-int exec_program(const OtherProgram& other, std::span<char* const> words) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const auto here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  const auto libexec = here.parent_path() / "libexec" / "sluice";
-  int failure = ENOENT;
-  restore_signals();
-  for (const auto& folder : {here, libexec, fs::path{}}) {
-    const auto program = folder / other.file;  // without a folder: on PATH
-    ::execvp(program.c_str(), words.data());
-    if (errno != ENOENT) failure = errno;
-  }
-  if (failure == ENOENT)
-    complain(
-        "'{0}' is a program of its own, {1}, and it is neither in {2} nor in {3} nor on PATH: "
-        "install it, or build it with `./run {0}` or `cmake --build BUILD --target {4}`",
-        other.command, other.file, here.string(), libexec.string(), other.target);
-  else
-    complain("{} cannot be run: {}", other.file, std::strerror(failure));
-  return exit_unavailable;
+Command table(Globals& globals) {
+  Command root =
+      table_of(globals, {lock_command, semaphore_command, latch_command, locks_command,
+                         number_command, id_command, bloom_command, sale_command, room_command});
+  for (const auto& other : other_programs()) root.commands.push_back(row_of(other));
+  root.details = examples;
+  return root;
 }
 
 /// Whether this program stands in for nutcracker: a link of that name.
@@ -147,29 +53,70 @@ struct OtherLine {
   std::vector<char*> words;
 };
 
-/// `sluice [--json] [help] proxy WORDS...`, or a program called nutcracker.
-OtherLine other_program(std::span<char* const> line) {
-  if (is_nutcracker(line.front())) return {&programs[0], {line.begin(), line.end()}};
-  std::vector<char*> words{line.front(), nullptr};
-  std::vector<char*> stores;  // --store URL, for those that take it
-  for (std::size_t i = 1; i < line.size(); ++i) {
-    const std::string_view word{line[i]};
-    const auto* const other = std::ranges::find(programs, word, &OtherProgram::command);
-    if (other != std::end(programs) &&
-        (i + 1 < line.size() || std::string_view{line[1]} != "__complete")) {
-      words[1] = line[i];
-      if (other->takes_store) words.insert(words.end(), stores.begin(), stores.end());
-      words.insert(words.end(), line.begin() + static_cast<std::ptrdiff_t>(i) + 1, line.end());
-      return {other, std::move(words)};
-    }
-    if (word == "--json" || word == "help" || word == "--man" || word == "__complete")
-      words.push_back(line[i]);
-    else if (word == "--store" && i + 1 < line.size())
-      stores.insert(stores.end(), {line[i], line[i + 1]}), ++i;
+/// What stands before the command of another program: options of `sluice`, `help`, `__complete`.
+class Prefix {
+ public:
+  /// False: `line[at]` belongs to no prefix. `at` moves to the last word that was taken.
+  bool take(std::span<char* const> line, std::size_t& at) {
+    const std::string_view word{line[at]};
+    if (word == "help" || word == "__complete") return kept_.push_back(line[at]), true;
+    if (!word.starts_with('-')) return false;
+    constexpr std::string_view store = "--store";  // or the beginning of this word
+    if (word.size() > 2 && store.starts_with(word) && at + 1 < line.size())
+      stores_.insert(stores_.end(), {line[at], line[at + 1]}), ++at;
     else if (word.starts_with("--store="))
-      stores.push_back(line[i]);
+      stores_.push_back(line[at]);
+    else if (std::ranges::count(words_for_all, word) > 0)
+      kept_.push_back(line[at]);
     else if (word != "-v" && word != "--verbose")
-      break;
+      is_known_ = false;
+    return true;
+  }
+
+  /// For a program that knows no other option of `sluice`.
+  bool is_known() const noexcept { return is_known_; }
+  const std::vector<char*>& kept() const noexcept { return kept_; }
+  const std::vector<char*>& stores() const noexcept { return stores_; }
+
+ private:
+  static constexpr std::string_view words_for_all[] = {"--json", "--man", "--markdown", "--help",
+                                                       "-h"};
+  std::vector<char*> kept_;
+  std::vector<char*> stores_;
+  bool is_known_ = true;
+};
+
+/// The line of `other`, whose command is `line[at]`, behind `prefix`.
+std::vector<char*> words_for(const OtherProgram& other, std::span<char* const> line, std::size_t at,
+                             const Prefix& prefix) {
+  using Line = OtherProgram::Line;
+  if (other.line == Line::as_it_stands) return {line.begin(), line.end()};
+  std::vector<char*> words{line.front(), line[at]};
+  const auto append = [&](std::span<char* const> more) {
+    words.insert(words.end(), more.begin(), more.end());
+  };
+  append(prefix.kept());
+  if (other.line == Line::own_words_and_store) append(prefix.stores());
+  append(line.subspan(at + 1));
+  return words;
+}
+
+/// `sluice [OPTIONS] [help] proxy WORDS...`, or a program called nutcracker.
+OtherLine other_line(std::span<char* const> line) {
+  if (is_nutcracker(line.front())) return {&program_of("proxy"), {line.begin(), line.end()}};
+  Prefix prefix;
+  for (std::size_t at = 1; at < line.size(); ++at) {
+    const auto programs = other_programs();
+    const auto other =
+        std::ranges::find(programs, std::string_view{line[at]}, &OtherProgram::command);
+    if (other == programs.end()) {
+      if (!prefix.take(line, at)) return {};
+      continue;
+    }
+    const bool is_completed = at + 1 == line.size() && std::string_view{line[1]} == "__complete";
+    const bool is_for_it = other->line == OtherProgram::Line::as_it_stands || prefix.is_known();
+    if (is_completed || !is_for_it) return {};
+    return {&*other, words_for(*other, line, at, prefix)};
   }
   return {};
 }
@@ -179,16 +126,12 @@ OtherLine other_program(std::span<char* const> line) {
 
 int main(int argc, char** argv) {
   using namespace sluice::cli;
-  prepare_streams();
-  sluice::set_log_sink(log_to_stderr);
-  try {
-    if (auto other = other_program({argv, argv + argc}); other.program) {
+  return run_main([&] {
+    if (auto other = other_line({argv, argv + argc}); other.program) {
       other.words.push_back(nullptr);
       return exec_program(*other.program, {other.words.data(), other.words.size() - 1});
     }
     Globals globals;
     return run_program({table(globals), SLUICE_VERSION}, {argv + 1, argv + argc});
-  } catch (const std::exception& failure) {
-    return report(failure);
-  }
+  });
 }

@@ -88,6 +88,7 @@ struct Command {
 struct Program {
   Command root;
   std::string version;
+  bool is_part = false;  ///< another program of the root's name has pages for the root
 };
 
 /// Reads the words that follow the program's name, and runs the action they ask for. Adds `help`
@@ -104,8 +105,8 @@ std::string help_text(const Command& root, std::span<const std::string> path);
 std::string man_page(const Program& program, std::span<const std::string> path);
 /// All man pages, and the scripts of `completion`, below `folder` as they lie below /usr/share.
 void write_pages(const Program& program, const std::string& folder);
-/// All commands, as a page of documentation.
-std::string markdown(const Command& root);
+/// All commands, as a page of documentation; with a path that of one command alone.
+std::string markdown(const Command& root, std::span<const std::string> path = {});
 /// What may stand where the last of `words` stands: "word" or "word<tab>what it is".
 std::vector<std::string> completions(const Command& root, std::span<const std::string> words);
 /// For "bash", "zsh" or "fish". It asks the program itself, so it cannot be out of date.

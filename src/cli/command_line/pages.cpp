@@ -254,18 +254,24 @@ void write_pages(const Program& program, const std::string& folder) {
     if (!output) throw Error{Errc::bad_argument, fmt::format("cannot write '{}'", file.string())};
   };
   const std::string name = page_name(program.root.name);
-  write(fmt::format("man/man1/{}.1", name), man_page(program, {}));
+  if (!program.is_part) write(fmt::format("man/man1/{}.1", name), man_page(program, {}));
   if (program.root.name != name) return;  // the other program's pages and completion cover it
   for (const Command& command : program.root.commands)
     if (!command.hidden && !command.is_a_program)
       write(fmt::format("man/man1/{}-{}.1", name, command.name),
             man_page(program, std::vector{command.name}));
+  if (program.is_part) return;
   write("bash-completion/completions/" + name, completion_script(program.root, "bash"));
   write("zsh/site-functions/_" + name, completion_script(program.root, "zsh"));
   write("fish/vendor_completions.d/" + name + ".fish", completion_script(program.root, "fish"));
 }
 
-std::string markdown(const Command& root) {
+std::string markdown(const Command& root, std::span<const std::string> path) {
+  if (!path.empty()) {
+    std::string section;
+    append_markdown(section, commands_on(root, path), joined(root, path));
+    return section;
+  }
   std::string page = fmt::format(
       "# The command line of `{0}`\n\n{1} This page is what `{0} help --markdown` prints.\n",
       root.name, sentence(root.summary));

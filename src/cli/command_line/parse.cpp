@@ -225,10 +225,10 @@ Command help_command(const Program& program) {
       .arguments = {{"COMMAND", "Which one; 'exit-codes': what the program exits with",
                      into(asked->words), false}},
       .options = {{"--man", "", "As a man page, in roff", into(asked->man)},
-                  {"--markdown", "", "All commands, as Markdown", into(asked->markdown)}},
+                  {"--markdown", "", "As Markdown; without COMMAND all of them", into(asked->markdown)}},
       .action =
           [&program, asked] {
-            const auto text = asked->markdown ? markdown(program.root)
+            const auto text = asked->markdown ? markdown(program.root, asked->words)
                               : asked->man    ? man_page(program, asked->words)
                                               : help_text(program.root, asked->words);
             put("{}", text);

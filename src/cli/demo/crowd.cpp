@@ -83,13 +83,6 @@ class Stand {
 
 }  // namespace
 
-void Tally::add(const Tally& more) {
-  for (const auto count : counts) this->*count += more.*count;
-  if (first_failure.empty()) first_failure = more.first_failure;
-  latencies += more.latencies;
-  numbers.insert(numbers.end(), more.numbers.begin(), more.numbers.end());
-}
-
 Tally hold_sale(Sale& sale, Clock& clock, const Crowd& crowd,
                 std::atomic<std::uint64_t>& answered) {
   const auto stands = static_cast<std::uint64_t>(std::max(crowd.threads, 1));

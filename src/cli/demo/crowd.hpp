@@ -7,32 +7,11 @@
 #include <functional>
 #include <stop_token>
 #include <string>
-#include <vector>
 
-#include "base/latency.hpp"
+#include "cli/demo/tally.hpp"
 #include "sluice/sale.hpp"
 
 namespace sluice::cli {
-
-/// What the buyers were told; of one process, or of all together.
-struct Tally {
-  std::uint64_t clicks = 0;
-  std::uint64_t admitted = 0;
-  std::uint64_t sold_out = 0;
-  std::uint64_t bought_already = 0;
-  std::uint64_t repeats_same = 0;   ///< repeats that were answered with the same order
-  std::uint64_t repeats_other = 0;  ///< repeats answered with anything else: a fault
-  std::uint64_t others = 0;         ///< closed, full ...: a fault in this sale
-  std::uint64_t failed = 0;         ///< clicks that ended in an Error
-  std::string first_failure;
-  LatencyCounts latencies;
-  std::vector<std::string> numbers;  ///< of the orders that buyers were told of
-
-  static constexpr std::uint64_t Tally::*counts[] = {
-      &Tally::clicks,       &Tally::admitted,      &Tally::sold_out, &Tally::bought_already,
-      &Tally::repeats_same, &Tally::repeats_other, &Tally::others,   &Tally::failed};
-  void add(const Tally& more);
-};
 
 struct Crowd {
   std::uint64_t first = 0;  ///< buyers [first, last)
@@ -74,7 +53,8 @@ struct ServedSale {
 };
 
 /// Starts the processes, lets the buyers click all at once over HTTP, a third of those who have
-/// bought twice, and stops the processes. Throws std::runtime_error when one of them fails.
+/// bought twice, and stops the processes. Throws std::runtime_error when one of them fails, or when
+/// its program is not there.
 ServedSale hold_sale_over_http(const ServedPlan& plan, const std::stop_token& stop,
                                const std::function<void(const std::string&)>& progress);
 

@@ -14,6 +14,7 @@
 #include "cli/command_line/streams.hpp"
 #include "cli/demo/crowd.hpp"
 #include "cli/output.hpp"
+#include "cli/programs.hpp"
 #include "sluice/clock.hpp"
 #include "sluice/open.hpp"
 #include "sluice/order_worker.hpp"
@@ -108,6 +109,11 @@ class Demo {
       throw Error{
           Errc::bad_argument,
           "several instances need a server: demo --store redis://127.0.0.1:6379 --instances 4"};
+    if (!args_.orders.empty() && !args_.orders.starts_with("sqlite:"))
+      throw Error{Errc::bad_argument,
+                  "--orders: the demo keeps its orders in SQLite alone, sqlite:/path; 'sluice serve "
+                  "--orders URL' and 'sluice sale work --orders URL' write into PostgreSQL and "
+                  "MariaDB"};
     if (args_.orders.empty()) args_.orders = "sqlite:" + (folder_.path() / "orders.db").string();
   }
 
@@ -323,7 +329,7 @@ class Demo {
 Command demo_command(const Globals& globals) {
   const auto args = std::make_shared<DemoArgs>();
   return {.name = "demo",
-          .summary = "Hold a flash sale, and prove that it went well",
+          .summary = std::string{program_of("demo").summary},
           .options = {{"--buyers", "N", "How many click", into(args->buyers, 1, 10'000'000)},
                       {"--stock", "N", "Bottles", into(args->stock, 1, 100'000'000)},
                       {"--instances", "N", "Processes that sell, on a server",

@@ -11,18 +11,22 @@
 
 namespace sluice::cli {
 
-Instance::Instance(const std::vector<std::string>& arguments) {
+Instance::Instance(const std::vector<std::string>& places,
+                   const std::vector<std::string>& words) {
   Pipe in = make_pipe();
   Pipe out = make_pipe();
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in.read.number(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.write.number(), STDOUT_FILENO);
-  std::vector<char*> words;
-  for (const auto& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  const int failed =
-      ::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, words.data(), environ);
+  std::vector<char*> argv;
+  for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  int failed = ENOENT;
+  for (const auto& place : places) {
+    failed = ::posix_spawnp(&pid_, place.c_str(), &actions, nullptr, argv.data(), environ);
+    if (failed != ENOENT) break;
+  }
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
     throw std::system_error{failed, std::generic_category(), "cannot start another instance"};

@@ -12,8 +12,9 @@ namespace sluice::cli {
 
 class Instance {
  public:
-  /// Of this very program. Throws std::system_error.
-  explicit Instance(const std::vector<std::string>& arguments);
+  /// Of the first program of `places` that is there; a name without a folder is looked for on PATH.
+  /// `words`: its argv. Throws std::system_error, of ENOENT when there is none.
+  Instance(const std::vector<std::string>& places, const std::vector<std::string>& words);
   /// Closes the pipes and waits for its end.
   ~Instance();
   Instance(const Instance&) = delete;

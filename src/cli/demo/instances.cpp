@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <sstream>
-#include <stdexcept>
+#include <memory>
 
 #include "cli/command_line/streams.hpp"
 #include "cli/demo/crowd.hpp"
@@ -11,50 +10,17 @@
 #include "sluice/store.hpp"
 
 namespace sluice::cli {
-namespace {
-
-/// A tally as one line, from process to process: its counts, its latencies, the numbers of the
-/// orders between a count and a dot, and the first failure.
-std::string line_of(const Tally& tally) {
-  std::ostringstream line;
-  for (const auto count : Tally::counts) line << tally.*count << ' ';
-  line << tally.latencies.sum_us << ' ' << tally.latencies.buckets.size() << ' ';
-  for (const auto count : tally.latencies.buckets) line << count << ' ';
-  line << tally.numbers.size() << ' ';
-  for (const auto& number : tally.numbers) line << number << ' ';
-  line << '.' << tally.first_failure;
-  return line.str();
-}
-
-Tally tally_of(const std::string& text) {
-  std::istringstream line{text};
-  Tally tally;
-  for (const auto count : Tally::counts) line >> tally.*count;
-  std::size_t buckets = 0, numbers = 0;
-  line >> tally.latencies.sum_us >> buckets;
-  tally.latencies.buckets.resize(std::min(buckets, LatencyBuckets::count));
-  for (auto& count : tally.latencies.buckets) line >> count;
-  line >> numbers;
-  for (std::string number; tally.numbers.size() < numbers && line >> number;)
-    tally.numbers.push_back(number);
-  char dot = 0;
-  line >> dot;
-  if (dot != '.') throw std::runtime_error{"an instance of the demo reported nonsense: " + text};
-  std::getline(line, tally.first_failure);
-  return tally;
-}
-
-}  // namespace
-
 Tally hold_sale_in_processes(const InstancePlan& plan) {
   std::vector<std::unique_ptr<Instance>> instances;
   const auto count = static_cast<std::uint64_t>(plan.instances);
   // The URL may hold a password, and a process title is for all to see: it goes by the environment.
   ::setenv("SLUICE_STORE", plan.store.c_str(), 1);
   for (std::uint64_t i = 0; i < count; ++i) {
-    instances.push_back(std::make_unique<Instance>(std::vector<std::string>{
-        "sluice", "demo-instance", plan.sale, std::to_string(plan.buyers * i / count),
-        std::to_string(plan.buyers * (i + 1) / count)}));
+    instances.push_back(std::make_unique<Instance>(
+        std::vector<std::string>{"/proc/self/exe"},
+        std::vector<std::string>{"sluice", "demo-instance", plan.sale,
+                                 std::to_string(plan.buyers * i / count),
+                                 std::to_string(plan.buyers * (i + 1) / count)}));
   }
   for (const auto& instance : instances) instance->line();  // "ready"
   for (const auto& instance : instances) instance->go();

@@ -1,19 +1,31 @@
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
+#include <system_error>
 
 #include "base/json_value.hpp"
-#include "base/random.hpp"
 #include "cli/demo/crowd.hpp"
 #include "cli/demo/instance.hpp"
-#include "cli/load/load_test.hpp"
+#include "cli/programs.hpp"
 
 namespace sluice::cli {
 namespace {
 
-using namespace std::chrono_literals;
+using Words = std::vector<std::string>;
+
+/// A process of another program. Throws std::runtime_error when it is not installed.
+std::unique_ptr<Instance> start(std::string_view command, const Words& words) {
+  const auto& program = program_of(command);
+  try {
+    return std::make_unique<Instance>(places_of(program), words);
+  } catch (const std::system_error& failure) {
+    if (failure.code().value() != ENOENT) throw;
+    throw std::runtime_error{not_found_text(program)};
+  }
+}
 
 /// The processes that serve; they are told to stop when the sale is over, or when something threw.
 class Served {
@@ -24,9 +36,8 @@ class Served {
     ::setenv("SLUICE_STORE", plan.store.c_str(), 1);
     ::setenv("SLUICE_ORDERS", plan.orders.c_str(), 1);
     for (int i = 0; i < plan.instances; ++i)
-      all_.push_back(std::make_unique<Instance>(
-          std::vector<std::string>{"sluice", "serve", "--listen", "127.0.0.1:0", "--health",
-                                   "127.0.0.1:0", "--notice", "0s", "--json"}));
+      all_.push_back(start("serve", {"sluice", "serve", "--listen", "127.0.0.1:0", "--health",
+                                     "127.0.0.1:0", "--notice", "0s", "--json"}));
     for (const auto& one : all_) urls_.push_back(url_in(one->line()));
   }
   ~Served() { terminate(); }
@@ -59,27 +70,26 @@ class Served {
   std::vector<std::string> urls_;
 };
 
-/// What is neither an order nor a refusal as sold out is a fault in this sale.
-Tally tally_of(const load::LoadReport& report) {
-  const auto& clicks = report.tally.latencies[static_cast<std::size_t>(load::Step::click)];
-  const auto orders = report.ledger.orders().size();
-  const auto count = [&](load::Step step, std::string_view outcome) {
-    return report.tally.count_of(step, outcome);
-  };
-  Tally tally;
-  tally.clicks = clicks.count() + report.tally.answered_at(load::Step::repeat);
-  tally.admitted = orders;
-  tally.sold_out = count(load::Step::click, "409 sold-out");
-  tally.repeats_same = report.tally.repeats_same;
-  tally.repeats_other = report.ledger.breaches();
-  tally.others =
-      report.tally.arrived - std::min<std::uint64_t>(report.tally.arrived, orders + tally.sold_out);
-  tally.latencies = clicks;
-  for (const auto& [buyer, entry] : report.ledger.orders())
-    tally.numbers.push_back(entry.order.number);
-  tally.first_failure = report.ledger.evidence().empty() ? report.tally.first_trouble
-                                                         : report.ledger.evidence()[0].evidence;
-  return tally;
+/// "NANOSECONDS TALLY".
+ServedSale sale_of(const std::string& line) {
+  char* end = nullptr;
+  const std::chrono::nanoseconds clicking{std::strtoll(line.c_str(), &end, 10)};
+  return {tally_of(end), clicking};
+}
+
+/// The buyers are a process of the load test's program, so that this one does without it.
+ServedSale let_them_buy(const ServedPlan& plan, const std::vector<std::string>& urls,
+                        const std::stop_token& stop,
+                        const std::function<void(const std::string&)>& progress) {
+  Words words{"sluice", "demo-crowd", plan.sale, std::to_string(plan.buyers)};
+  words.insert(words.end(), urls.begin(), urls.end());
+  const auto crowd = start("loadtest", words);
+  const std::stop_callback stopping{stop, [&] { crowd->terminate(); }};
+  for (;;) {
+    auto line = crowd->line();
+    if (!line.starts_with(progress_mark)) return sale_of(line);
+    progress(line.substr(1));
+  }
 }
 
 }  // namespace
@@ -87,18 +97,9 @@ Tally tally_of(const load::LoadReport& report) {
 ServedSale hold_sale_over_http(const ServedPlan& plan, const std::stop_token& stop,
                                const std::function<void(const std::string&)>& progress) {
   Served served{plan};
-  load::LoadOptions options;
-  options.urls = served.urls();
-  options.crowd.sale = plan.sale;
-  options.crowd.buyers = plan.buyers;
-  options.crowd.looks = false;
-  options.crowd.repeats = 1.0 / 3;
-  options.crowd.prefix = "buyer";
-  options.crowd.seed = random_128()[0];
-  options.patience = 10min;
-  const auto report = load::run_load_test(options, stop, progress);
+  auto sold = let_them_buy(plan, served.urls(), stop, progress);
   served.stop();
-  return {tally_of(report), report.lasted};
+  return sold;
 }
 
 }  // namespace sluice::cli

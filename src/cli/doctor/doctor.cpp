@@ -12,6 +12,7 @@
 #include "cli/doctor/server_checks.hpp"
 #include "cli/doctor/topology_checks.hpp"
 #include "cli/output.hpp"
+#include "cli/programs.hpp"
 #include "open/servers.hpp"
 #include "sluice/open.hpp"
 #include "sluice/store.hpp"
@@ -173,7 +174,7 @@ Command doctor_command(const Globals& globals) {
   const auto url = std::make_shared<std::string>();
   return {
       .name = "doctor",
-      .summary = "Tell what is dangerous about a store",
+      .summary = std::string{program_of("doctor").summary},
       .arguments = {{"URL", "The store to examine; else the one of --store", into(*url), false}},
       .action = [&globals, url] { return examine(globals, *url); }};
 }

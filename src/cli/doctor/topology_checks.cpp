@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/instant.hpp"
-#include "cli/deployment.hpp"
+#include "cli/doctor/deployment.hpp"
 #include "cli/doctor/server_checks.hpp"
 #include "sluice/store.hpp"
 

@@ -11,6 +11,7 @@
 #include "cli/command_line/streams.hpp"
 #include "cli/load/load_test.hpp"
 #include "cli/output.hpp"
+#include "cli/programs.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -94,7 +95,7 @@ Command load_command(const Globals& globals) {
   auto& options = args->options;
   return {
       .name = "loadtest",
-      .summary = "Let a crowd buy at a service over HTTP, measure it, and prove what it was told",
+      .summary = std::string{program_of("loadtest").summary},
       .arguments = {{"URL", "Where it serves: http://127.0.0.1:8080", into(args->url)}},
       .options =
           {{"--sale", "NAME", "What is bought", into(options.crowd.sale), true},

@@ -10,6 +10,7 @@
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/streams.hpp"
 #include "cli/output.hpp"
+#include "cli/programs.hpp"
 #include "sluice/id.hpp"
 #include "sluice/lock.hpp"
 #include "sluice/number.hpp"
@@ -132,7 +133,7 @@ Command bench_command(const Globals& globals) {
   const auto args = std::make_shared<BenchArgs>();
   return {
       .name = "bench",
-      .summary = "Measure a store from this machine",
+      .summary = std::string{program_of("bench").summary},
       .options = {{"--each", "TIME", "How long each figure is measured", into(args->each)},
                   {"--threads", "N", "The larger number of threads", into(args->threads, 1, 1024)}},
       .action = [&globals, args] { return bench(globals, *args); }};

@@ -1,4 +1,4 @@
-#include "cli/deployment.hpp"
+#include "cli/doctor/deployment.hpp"
 
 #include <algorithm>
 #include <cstdlib>

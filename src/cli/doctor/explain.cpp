@@ -10,8 +10,9 @@
 #include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/streams.hpp"
-#include "cli/deployment.hpp"
+#include "cli/doctor/deployment.hpp"
 #include "cli/output.hpp"
+#include "cli/programs.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::cli {
@@ -134,7 +135,7 @@ int explain(const Globals& globals, const std::string& key) {
 Command explain_command(const Globals& globals) {
   const auto key = std::make_shared<std::string>();
   return {.name = "explain",
-          .summary = "Tell where a key lies, and why",
+          .summary = std::string{program_of("explain").summary},
           .arguments = {{"KEY", "The key", into(*key)}},
           .action = [&globals, key] { return explain(globals, *key); }};
 }
