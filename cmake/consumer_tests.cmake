@@ -48,7 +48,7 @@ set_tests_properties(${SLUICE_TREE}consumer:subproject PROPERTIES TIMEOUT 120)
 # What ./run builds is configured, with the benchmarks beside it.
 set(release ${PROJECT_BINARY_DIR}/consumer-release)
 add_test(NAME ${SLUICE_TREE}consumer:release
-  COMMAND sh -ec "cd ${PROJECT_SOURCE_DIR} && ${CMAKE_COMMAND} --preset release -B ${release} && ninja -C ${release} -n sluice_program lock_bench")
+  COMMAND sh -ec "cd ${PROJECT_SOURCE_DIR} && ${CMAKE_COMMAND} --preset release -B ${release} && ninja -C ${release} -n sluice_demo_program lock_bench")
 set_tests_properties(${SLUICE_TREE}consumer:release PROPERTIES TIMEOUT 120)
 
 foreach(test IN LISTS consumer_tests ITEMS ${SLUICE_TREE}consumer:install ${SLUICE_TREE}consumer:subproject ${SLUICE_TREE}consumer:release)

@@ -22,6 +22,12 @@ foreach(program IN ITEMS sluice_program sluice_proxy_program sluice_serve_progra
     install(TARGETS ${program} RUNTIME COMPONENT programs)
   endif()
 endforeach()
+# What `sluice` alone starts lies where it looks for it (src/cli/programs.cpp).
+foreach(name IN ITEMS bench demo doctor loadtest)
+  if(TARGET sluice_${name}_program)
+    install(TARGETS sluice_${name}_program RUNTIME DESTINATION libexec/sluice COMPONENT programs)
+  endif()
+endforeach()
 # Each unit names its program without its folder, which systemd finds, so that the tree may be installed elsewhere than configured.
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/sluice-proxy.service ${PROJECT_SOURCE_DIR}/cmake/sluice-serve.service
               ${PROJECT_SOURCE_DIR}/cmake/sluice-serve@.service

@@ -1,12 +1,17 @@
 /// The program `sluice`: every noun of the library from the command line. Some of its commands are
 /// programs of their own, and it becomes these.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "cli/programs.hpp"
+#include "sluice/error.hpp"
 
 namespace sluice::cli {
 namespace {

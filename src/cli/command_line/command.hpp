@@ -88,7 +88,7 @@ struct Command {
 struct Program {
   Command root;
   std::string version;
-  bool is_part = false;  ///< another program of the root's name has pages for the root
+  bool is_part = false;  ///< another program of the root's name has its help and its completion
 };
 
 /// Reads the words that follow the program's name, and runs the action they ask for. Adds `help`

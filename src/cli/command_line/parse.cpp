@@ -225,7 +225,8 @@ Command help_command(const Program& program) {
       .arguments = {{"COMMAND", "Which one; 'exit-codes': what the program exits with",
                      into(asked->words), false}},
       .options = {{"--man", "", "As a man page, in roff", into(asked->man)},
-                  {"--markdown", "", "As Markdown; without COMMAND all of them", into(asked->markdown)}},
+                  {"--markdown", "", "As Markdown; without COMMAND all of them",
+                   into(asked->markdown)}},
       .action =
           [&program, asked] {
             const auto text = asked->markdown ? markdown(program.root, asked->words)
@@ -234,6 +235,7 @@ Command help_command(const Program& program) {
             put("{}", text);
             return exit_ok;
           },
+      .hidden = program.is_part,
   };
 }
 
@@ -342,7 +344,8 @@ int run_program(Program program, std::span<char* const> words) {
   bool version = false;
   if (!root.commands.empty()) {
     root.commands.push_back(help_command(program));
-    if (!root.name.contains(' ')) root.commands.push_back(completion_command(root));
+    if (!root.name.contains(' ') && !program.is_part)
+      root.commands.push_back(completion_command(root));
   }
   root.options.push_back({"-h, --help", "", "Explain the command", into(help)});
   root.options.push_back({"--version", "", "Print the version", into(version)});
