@@ -22,7 +22,7 @@ foreach(program IN ITEMS sluice_program sluice_proxy_program sluice_serve_progra
     install(TARGETS ${program} RUNTIME COMPONENT programs)
   endif()
 endforeach()
-# What `sluice` alone starts lies where it looks for it (src/cli/programs.cpp).
+# `sluice` starts these programs, people do not: they lie where it looks for them (src/cli/programs.cpp).
 foreach(name IN ITEMS bench demo doctor loadtest)
   if(TARGET sluice_${name}_program)
     install(TARGETS sluice_${name}_program RUNTIME DESTINATION libexec/sluice COMPONENT programs)

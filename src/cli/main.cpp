@@ -58,7 +58,7 @@ struct OtherLine {
   std::vector<char*> words;
 };
 
-/// What stands before the command of another program: options of `sluice`, `help`, `__complete`.
+/// The words before the command of another program: options of `sluice`, `help`, `__complete`.
 class Prefix {
  public:
   /// False: `line[at]` belongs to no prefix. `at` moves to the last word that was taken.

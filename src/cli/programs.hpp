@@ -1,5 +1,5 @@
-/// Commands of `sluice` that are programs of their own, so that nobody builds or links more than the
-/// command needs. `sluice NAME` becomes such a program (exec).
+/// Commands of `sluice` that are programs of their own, so that nobody builds or links more than
+/// the command needs. `sluice NAME` becomes such a program (exec).
 #pragma once
 
 #include <span>
@@ -28,7 +28,8 @@ std::span<const OtherProgram> other_programs() noexcept;
 /// REQUIRES: there is one.
 const OtherProgram& program_of(std::string_view command) noexcept;
 
-/// Where it may lie: beside this program, in libexec/sluice, and by its mere name, which means PATH.
+/// Where it may lie: beside this program, in libexec/sluice, and by its mere name, which means
+/// PATH.
 std::vector<std::string> places_of(const OtherProgram& other);
 /// That it is in none of these places, and what to do.
 std::string not_found_text(const OtherProgram& other);

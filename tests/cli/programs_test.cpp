@@ -1,4 +1,5 @@
-// Commands of `sluice` that are programs of their own: each is found, and is used as the others are.
+// Commands of `sluice` that are programs of their own: each is found, and is used as the others
+// are.
 #include "cli/programs.hpp"
 
 #include <fmt/format.h>
@@ -40,10 +41,11 @@ class Programs : public testing::Test {
  protected:
   Ran run_program(const Words& words, const Environment& environment = {}) {
     const auto output = folder_ / fmt::format("output{}", ++runs_);
-    const int status =
-        test::Process{words,
-                      {.directory = folder_.path(), .environment = environment, .output = output}}
-            .wait();
+    const int status = test::Process{
+        words,
+        {.directory = folder_.path(),
+         .environment = environment,
+         .output = output}}.wait();
     return {status, text_of(output)};
   }
   Ran run(Words words) {
@@ -79,10 +81,13 @@ TEST_F(Programs, EachExplainsItself) {
 }
 
 TEST_F(Programs, EachCompletesItsLines) {
-  for (const auto& [command, option] :
-       {std::pair{"proxy", "--json"}, {"serve", "--sales"}, {"demo", "--buyers"},
-        {"bench", "--threads"}, {"loadtest", "--sale"}, {"doctor", "--store"},
-        {"explain", "--verbose"}}) {
+  for (const auto& [command, option] : {std::pair{"proxy", "--json"},
+                                        {"serve", "--sales"},
+                                        {"demo", "--buyers"},
+                                        {"bench", "--threads"},
+                                        {"loadtest", "--sale"},
+                                        {"doctor", "--store"},
+                                        {"explain", "--verbose"}}) {
     EXPECT_TRUE(run({"__complete", command}).output.starts_with(fmt::format("{}\t", command)));
     EXPECT_TRUE(run({"__complete", command, "--"}).says(fmt::format("{}\t", option))) << command;
     EXPECT_TRUE(run({"__complete", "--json", command, option}).says(fmt::format("{}\t", option)));

@@ -110,10 +110,11 @@ class Demo {
           Errc::bad_argument,
           "several instances need a server: demo --store redis://127.0.0.1:6379 --instances 4"};
     if (!args_.orders.empty() && !args_.orders.starts_with("sqlite:"))
-      throw Error{Errc::bad_argument,
-                  "--orders: the demo keeps its orders in SQLite alone, sqlite:/path; 'sluice serve "
-                  "--orders URL' and 'sluice sale work --orders URL' write into PostgreSQL and "
-                  "MariaDB"};
+      throw Error{
+          Errc::bad_argument,
+          "--orders: the demo keeps its orders in SQLite alone, sqlite:/path; 'sluice serve "
+          "--orders URL' and 'sluice sale work --orders URL' write into PostgreSQL and "
+          "MariaDB"};
     if (args_.orders.empty()) args_.orders = "sqlite:" + (folder_.path() / "orders.db").string();
   }
 

@@ -11,8 +11,7 @@
 
 namespace sluice::cli {
 
-Instance::Instance(const std::vector<std::string>& places,
-                   const std::vector<std::string>& words) {
+Instance::Instance(const std::vector<std::string>& places, const std::vector<std::string>& words) {
   Pipe in = make_pipe();
   Pipe out = make_pipe();
   posix_spawn_file_actions_t actions;

@@ -1,11 +1,12 @@
 /// `sluice loadtest`: a crowd of buyers at a service, and the proof that what they were told is
 /// true.
+#include "cli/command.hpp"
+
 #include <fmt/format.h>
 
 #include <limits>
 
 #include "base/random.hpp"
-#include "cli/command.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
 #include "cli/command_line/streams.hpp"
