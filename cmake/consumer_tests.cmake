@@ -45,10 +45,13 @@ add_test(NAME ${SLUICE_TREE}consumer:subproject
     ! grep -E '^(src/(proxy|cli)|tests|bench)/' ${whole}.inputs")
 set_tests_properties(${SLUICE_TREE}consumer:subproject PROPERTIES TIMEOUT 120)
 
-# What ./run builds is configured, with the benchmarks beside it.
+# What ./run builds is configured, and looked at: what the demo needs and no more.
 set(release ${PROJECT_BINARY_DIR}/consumer-release)
 add_test(NAME ${SLUICE_TREE}consumer:release
-  COMMAND sh -ec "cd ${PROJECT_SOURCE_DIR} && ${CMAKE_COMMAND} --preset release -B ${release} && ninja -C ${release} -n sluice_demo_program lock_bench")
+  COMMAND sh -ec "cd ${PROJECT_SOURCE_DIR} && ${CMAKE_COMMAND} --preset release -B ${release}
+    ninja -C ${release} -t inputs sluice_demo_program >${release}.inputs
+    grep -q '^src/engine/' ${release}.inputs
+    ! grep -E '^src/(bloom|cache|http|lock|loop|proxy|room|server|token|cli/(bench|doctor|load|proxy|serve))/' ${release}.inputs")
 set_tests_properties(${SLUICE_TREE}consumer:release PROPERTIES TIMEOUT 120)
 
 foreach(test IN LISTS consumer_tests ITEMS ${SLUICE_TREE}consumer:install ${SLUICE_TREE}consumer:subproject ${SLUICE_TREE}consumer:release)
