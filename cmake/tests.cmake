@@ -1,51 +1,50 @@
-# How the tests are compiled: clang takes the least time without optimisation. What plays many thousand times a second is compiled like
-# the library (sluice_test_library(OPTIMIZED)).
+# How the tests are compiled: by clang, which takes the least time without optimisation. OPTIMIZED: by the tree's compiler, as calm
+# rooms of the library are: for what computes for seconds. (Of a template that both use, a program has the copy of the test, which is
+# slow without.)
 set(sluice_test_options)
 if(NOT SLUICE_SANITIZE)
   set(sluice_test_options -O0)
 endif()
 
+function(sluice_compile_test target is_optimized)
+  if(is_optimized)
+    target_compile_options(${target} PRIVATE ${sluice_calm_options})
+    sluice_precompile(${target})
+  else()
+    target_compile_options(${target} PRIVATE ${sluice_test_options})
+    sluice_by_clang(${target})
+    sluice_precompile(${target} tests)
+  endif()
+endfunction()
+
 # sluice_test_library(NAME [OPTIMIZED] SOURCES a.cpp ... LIBS sluice_base ...)
-#   What several tests share. OPTIMIZED: compiled as the library is.
+#   What several tests share.
 function(sluice_test_library name)
   cmake_parse_arguments(ARG "OPTIMIZED" "" "SOURCES;LIBS" ${ARGN})
   add_library(${name} STATIC EXCLUDE_FROM_ALL ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PUBLIC ${ARG_LIBS} PRIVATE $<BUILD_INTERFACE:sluice_flags>)
-  if(ARG_OPTIMIZED)
-    sluice_precompile(${name})
-  else()
-    target_compile_options(${name} PRIVATE ${sluice_test_options})
-    sluice_by_clang(${name})
-    sluice_precompile(${name} tests)
-  endif()
+  sluice_compile_test(${name} ${ARG_OPTIMIZED})
 endfunction()
 
 # sluice_test_program(NAME [OPTIMIZED] SOURCES a.cpp ... LIBS sluice_base ...)
-#   A program that tests or people start, compiled as tests are, or as the library is.
+#   A program that tests or people start.
 function(sluice_test_program name)
   cmake_parse_arguments(ARG "OPTIMIZED" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} $<BUILD_INTERFACE:sluice_flags>)
-  if(ARG_OPTIMIZED)
-    sluice_precompile(${name})
-  else()
-    target_compile_options(${name} PRIVATE ${sluice_test_options})
-    sluice_by_clang(${name})
-    sluice_precompile(${name} tests)
-  endif()
+  sluice_compile_test(${name} ${ARG_OPTIMIZED})
 endfunction()
 
-# sluice_test(NAME [OPTIMIZED] SOURCES ... LIBS ... [NEEDS program ...] [ALONE suite ...] [TOGETHER label=filter ...]
+# sluice_test(NAME [OPTIMIZED] SOURCES ... LIBS ... [NEEDS program ...] [ALONE case ...] [TOGETHER label=filter ...]
 #             [SERIAL] [TREES_IN_TURN] [TIMEOUT s] [COST s])
 #   One GoogleTest program. A suite of up to 40 cases is one process and one CTest test, "<tree>/<program>:<suite>"; a larger one is
 #   several. Where tests are asked for by name, each case is one (discover_cases.cmake).
-#   ALONE: suites (patterns of CMake's regular expressions) each of whose cases is a process: heavy ones, and those that change
-#   their process for good.
+#   ALONE: cases (CMake's regular expressions) each of which is a process of its own: long ones, and those that measure their process.
 #   TOGETHER: cases that match the filter run in one process, as the test "<tree>/<program>:<label>": for those that share what
 #   takes long to start. A failed one is named by GoogleTest's own summary.
-#   OPTIMIZED: compiled as the library is. NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. TREES_IN_TURN: not beside the same program of another
+#   NEEDS: programs that it starts. SERIAL: nothing else runs meanwhile. TREES_IN_TURN: not beside the same program of another
 #   tree: three clusters at once starve each other for a second, and their masters are voted out. COST: what its longest test
 #   takes: the long ones begin first, so that no core is idle at the end. The target `tests` builds every program.
 #   What of it a sanitizer's tree has stands in sanitizers.cmake.
