@@ -13,7 +13,7 @@ namespace {
 using test::JavaPeer;
 using test::WireDump;
 
-struct WireStep {
+struct Deed {
   std::string_view what;
   std::string_view golden;  ///< the server afterwards
 };
@@ -35,7 +35,7 @@ class Wire : public ServerLock {
   using Doings = std::vector<std::function<void()>>;
 
   /// Does each step and compares the server afterwards with its golden text.
-  void expect(std::string_view side, std::span<const WireStep> steps, const Doings& doings,
+  void expect(std::string_view side, std::span<const Deed> steps, const Doings& doings,
               const std::function<std::string(const std::string&)>& seen) {
     ASSERT_EQ(steps.size(), doings.size());
     side_.command({"FLUSHALL"});
@@ -56,7 +56,7 @@ class Wire : public ServerLock {
 };
 
 TEST_F(Wire, C01_PlainLock) {
-  static constexpr WireStep steps[] = {
+  static constexpr Deed steps[] = {
       {"enter", "stock hash, ttl 30s\n  A = 1\n"},
       {"enter again", "stock hash, ttl 30s\n  A = 2\n"},
       {"another is refused", "stock hash, ttl 30s\n  A = 2\n"},
@@ -95,7 +95,7 @@ TEST_F(Wire, C01_PlainLock) {
 }
 
 TEST_F(Wire, C01_FencedLock) {
-  static constexpr WireStep steps[] = {
+  static constexpr Deed steps[] = {
       {"enter", "redisson_lock_token:{stock} = counter 1\nstock hash, ttl 30s\n  A = 1\n"},
       {"leave", "redisson_lock_token:{stock} = counter 1\n> redisson_lock__channel:{stock} 0\n"},
       {"another enters", "redisson_lock_token:{stock} = counter 2\nstock hash, ttl 30s\n  B = 1\n"},
@@ -119,7 +119,7 @@ TEST_F(Wire, C01_FencedLock) {
 }
 
 TEST_F(Wire, C01_NamesWithBraces) {
-  static constexpr WireStep steps[] = {
+  static constexpr Deed steps[] = {
       {"enter", "redisson_lock_token:{tag}stock = counter 1\n{tag}stock hash, ttl 30s\n  A = 1\n"},
       {"leave",
        "redisson_lock_token:{tag}stock = counter 1\n> redisson_lock__channel:{tag}stock 0\n"},
@@ -135,7 +135,7 @@ TEST_F(Wire, C01_NamesWithBraces) {
 
 /// The steps of one side after those of the other, on one lock.
 TEST_F(Wire, P06_PlainLockOfBothSides) {
-  static constexpr WireStep steps[] = {
+  static constexpr Deed steps[] = {
       {"we enter", "stock hash, ttl 30s\n  A = 1\n"},
       {"Redisson is refused", "stock hash, ttl 30s\n  A = 1\n"},
       {"Redisson may not release it", "stock hash, ttl 30s\n  A = 1\n"},
