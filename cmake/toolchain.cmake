@@ -10,6 +10,14 @@ else()
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 
+# Assertions that cost nothing (assert(), of ours and of the headers that are bought) are on in what users get, which is what is tested;
+# those that cost (each access to a vector is checked) in the sanitizers' trees.
+if(SLUICE_ASSERTIONS STREQUAL "none")
+  add_compile_definitions(NDEBUG)
+elseif(SLUICE_ASSERTIONS STREQUAL "all")
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+endif()
+
 find_program(SLUICE_CCACHE ccache)
 if(SLUICE_CCACHE)
   # Precompiled headers are allowed, and one cache serves every checkout of the repository, wherever it lies.
