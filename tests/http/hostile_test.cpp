@@ -1,7 +1,6 @@
 // What must not be understood, byte for byte (V41), what is too much (V43), and what is too slow
 // (V39).
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,6 +13,7 @@
 #include "client.hpp"
 #include "serving.hpp"
 #include "sluice/clock.hpp"
+#include "support/matchers.hpp"
 
 namespace sluice::http {
 namespace {

@@ -1,7 +1,6 @@
 // curl as an independent client, in plain and over TLS, and HAProxy between it and us: they know
 // nothing of our reading.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -19,6 +18,7 @@
 #include "sluice/clock.hpp"
 #include "support/certificates.hpp"
 #include "support/free_port.hpp"
+#include "support/matchers.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 

@@ -2,7 +2,6 @@
 #include "http/proxy_protocol.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
@@ -19,6 +18,7 @@
 #include "serving.hpp"
 #include "sluice/clock.hpp"
 #include "support/certificates.hpp"
+#include "support/matchers.hpp"
 #include "support/sanitized.hpp"
 
 namespace sluice::http {

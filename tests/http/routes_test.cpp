@@ -1,5 +1,4 @@
 // The parts that need no socket: routes, answers, networks.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,6 +11,7 @@
 #include "http/reader.hpp"
 #include "http/text.hpp"
 #include "serving.hpp"
+#include "support/matchers.hpp"
 
 namespace sluice::http {
 namespace {

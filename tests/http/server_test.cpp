@@ -1,5 +1,4 @@
 // The server as its clients see it.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,6 +10,7 @@
 
 #include "client.hpp"
 #include "serving.hpp"
+#include "support/matchers.hpp"
 
 namespace sluice::http {
 namespace {

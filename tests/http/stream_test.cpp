@@ -1,5 +1,4 @@
 // Event streams, and the end of a server.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -10,6 +9,7 @@
 #include "client.hpp"
 #include "serving.hpp"
 #include "sluice/clock.hpp"
+#include "support/matchers.hpp"
 
 namespace sluice::http {
 namespace {

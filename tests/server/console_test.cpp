@@ -1,7 +1,6 @@
 // The files of the console, as the service hands them out.
 #include "server/console.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "server/shop_fixture.hpp"
+#include "support/matchers.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
 

@@ -1,11 +1,12 @@
 // The pages for buyers, by a browser without scripts.
-#include <gmock/gmock.h>
 
+#include <gtest/gtest.h>
 #include <regex>
 
 #include "server/browser.hpp"
 #include "server/pages/frame.hpp"
 #include "server/shop_fixture.hpp"
+#include "support/matchers.hpp"
 
 namespace sluice::server {
 namespace {

@@ -1,11 +1,11 @@
 #include "server/shop_keys.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "sluice/error.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice::server {

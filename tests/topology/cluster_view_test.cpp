@@ -1,6 +1,6 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/matchers.hpp"
 #include "topology/views.hpp"
 
 namespace sluice::topology::test {

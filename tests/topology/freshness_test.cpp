@@ -1,6 +1,6 @@
+#include "support/matchers.hpp"
 #include "topology/freshness.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "topology/views.hpp"

@@ -1,6 +1,6 @@
+#include "support/matchers.hpp"
 #include "topology/refresher.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "support/matchers.hpp"
 #include "topology/sentinel_watch.hpp"
 #include "topology/views.hpp"
 

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -6,6 +5,7 @@
 
 #include "proxy/config/inspect.hpp"
 #include "proxy/config/read.hpp"
+#include "support/matchers.hpp"
 #include "support/paths.hpp"
 
 namespace sluice::proxy::config {

@@ -1,8 +1,8 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "proxy/config/inspect.hpp"
 #include "proxy/config/read.hpp"
+#include "support/matchers.hpp"
 
 namespace sluice::proxy::config {
 namespace {

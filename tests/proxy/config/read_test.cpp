@@ -1,12 +1,12 @@
 #include "proxy/config/read.hpp"
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "proxy/config/inspect.hpp"
 #include "proxy/config/settings.hpp"
 #include "sluice/error.hpp"
+#include "support/matchers.hpp"
 
 namespace sluice::proxy::config {
 namespace {

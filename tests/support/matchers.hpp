@@ -1,0 +1,5 @@
+/// GoogleMock's matchers alone, for EXPECT_THAT: a fifth of what its header of everything takes to
+/// compile.
+#pragma once
+
+#include <gmock/gmock-matchers.h>
