@@ -1,10 +1,10 @@
-#include "support/matchers.hpp"
 #include "topology/refresher.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "support/matchers.hpp"
 #include "topology/views.hpp"
 
 namespace sluice::topology::test {
