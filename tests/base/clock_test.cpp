@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/thread_sanitized.hpp"
+
 namespace sluice {
 namespace {
 
@@ -177,7 +179,7 @@ TEST(SystemClock, WallTimeIsThatOfTheMachine) {
   EXPECT_LE(wall, std::chrono::system_clock::now());
 }
 
-#ifndef __SANITIZE_THREAD__  // it starts no threads in the child of a process that had some
+#ifndef SLUICE_THREAD_SANITIZER  // it starts no threads in the child of a process that had some
 TEST(SystemClock, ChildSetsTimersWhileItsParentWaitsForOne) {
   system_clock().after(1h, [] {});  // its thread sleeps on a condition that the child inherits
   const pid_t child = ::fork();

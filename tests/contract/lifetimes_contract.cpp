@@ -27,6 +27,7 @@
 #include "support/foreign.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
+#include "support/thread_sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -320,7 +321,7 @@ TEST_P(LifetimesContract, K24_ANewThreadHasNotWhatOneWithItsIdHasLocked) {
   EXPECT_TRUE(met) << "no thread had the id of the first";
 }
 
-#if !defined(__SANITIZE_THREAD__)
+#if !defined(SLUICE_THREAD_SANITIZER)
 TEST_P(LifetimesContract, K03_K27_AChildHasNeitherTheStoreNorItsLocks) {
   const MutexOptions options{.lease = 5s};
   Mutex mutex{store(), name("lock"), options};

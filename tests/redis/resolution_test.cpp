@@ -11,8 +11,9 @@
 
 #include "redis/at_server.hpp"
 #include "redis/fake_server.hpp"
+#include "support/thread_sanitized.hpp"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(SLUICE_THREAD_SANITIZER)
 namespace {
 
 struct NameService {

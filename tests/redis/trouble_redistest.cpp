@@ -11,6 +11,7 @@
 #include "sluice/when_all.hpp"
 #include "support/free_port.hpp"
 #include "support/plain_client.hpp"
+#include "support/thread_sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -420,7 +421,7 @@ TEST(Closed, WhatATimerIsInsideOfIsStillSent) {
 }
 
 TEST(Forked, AChildIsToldToOpenItsOwn) {
-#ifdef __SANITIZE_THREAD__
+#ifdef SLUICE_THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer does not support what a child of a threaded process does";
 #endif
   test::RedisServer server;
@@ -444,7 +445,7 @@ TEST(Forked, AChildIsToldToOpenItsOwn) {
 }
 
 TEST(Forked, AChildEndsListenersWhoseHandlersItsParentRuns) {
-#ifdef __SANITIZE_THREAD__
+#ifdef SLUICE_THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer does not support what a child of a threaded process does";
 #endif
   test::RedisServer server;

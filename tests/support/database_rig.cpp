@@ -97,9 +97,10 @@ class MariaDb final : public DatabaseServer {
  public:
   explicit MariaDb(std::vector<std::string> settings)
       : DatabaseServer("mariadb", "root"), settings_(std::move(settings)) {
-    if (const auto [code, text] = run(
-            {"mariadb-install-db", "--no-defaults", "--datadir=" + (folder_ / "data").string(),
-             "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"});
+    if (const auto [code, text] =
+            run({"mariadb-install-db", "--no-defaults", "--datadir=" + (folder_ / "data").string(),
+                 temporary(), "--auth-root-authentication-method=normal", "--skip-test-db",
+                 "--skip-name-resolve"});
         code != 0)
       throw std::runtime_error{"mariadb-install-db: " + text};
     start();
@@ -118,11 +119,15 @@ class MariaDb final : public DatabaseServer {
   std::string socket() const override { return (folder_ / "s").string(); }
 
  private:
+  /// Each server removes at its start what another one keeps in a folder that they share.
+  std::string temporary() const { return "--tmpdir=" + folder_.str(); }
+
   std::vector<std::string> command() const override {
     std::vector<std::string> words{
         fs::exists("/usr/sbin/mariadbd") ? "/usr/sbin/mariadbd" : "mariadbd",
         "--no-defaults",
         "--datadir=" + (folder_ / "data").string(),
+        temporary(),
         "--socket=" + socket(),
         "--pid-file=" + (folder_ / "pid").string(),
         "--bind-address=127.0.0.1",

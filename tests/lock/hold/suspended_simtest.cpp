@@ -19,8 +19,9 @@
 #include "engine/embedded_store.hpp"
 #include "sluice/mutex.hpp"
 #include "support/comes_true.hpp"
+#include "support/thread_sanitized.hpp"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(SLUICE_THREAD_SANITIZER)
 namespace {
 
 std::atomic<long> suspended_seconds{0};

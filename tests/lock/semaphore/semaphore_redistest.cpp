@@ -7,6 +7,7 @@
 #include "lock/semaphore/server_semaphore.hpp"
 #include "sluice/lock_info.hpp"
 #include "support/history.hpp"
+#include "support/thread_sanitized.hpp"
 
 namespace sluice {
 namespace {
@@ -67,7 +68,7 @@ TEST_F(SemaphoreProcesses, NeverMoreThanThereAre) {
 }
 
 TEST_F(SemaphoreProcesses, W02_KilledHolderFreesWithinItsLease) {
-#ifdef __SANITIZE_THREAD__
+#ifdef SLUICE_THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer does not support what a child of a threaded process does";
 #endif
   desks_.try_set_permits(2).get();
