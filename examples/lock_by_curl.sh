@@ -33,6 +33,7 @@ trap 'kill $command 2>/dev/null || true' INT TERM
 (
   while sleep "$(awk "BEGIN { print $lease_ms / 4000 }")" >/dev/null 2>&1; do  # four times a lease, as the library does
     ask PUT "$lock/$owner" "{\"lease_ms\":$lease_ms}" >/dev/null 2>&1 && continue
+    trap '' TERM  # the script, whose command ends now, is to hear of it
     echo "the lock is lost: the command is ended" >&2
     kill $command 2>/dev/null
     exit 75
@@ -41,5 +42,8 @@ trap 'kill $command 2>/dev/null || true' INT TERM
 renewal=$!
 status=0
 wait $command || status=$?
-kill $renewal 2>/dev/null || { wait $renewal || status=$?; }
+kill $renewal 2>/dev/null || true
+renewed=0
+wait $renewal || renewed=$?
+[ $renewed != 75 ] || status=75
 exit $status
