@@ -3,3 +3,4 @@
 #pragma once
 
 #include <gmock/gmock-matchers.h>
+#include <gmock/gmock-more-matchers.h>
