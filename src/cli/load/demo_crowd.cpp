@@ -21,7 +21,7 @@ struct DemoCrowdArgs {
   std::vector<std::string> urls;
 };
 
-/// What is neither an order nor a refusal as sold out is a fault in this sale.
+/// A click that is answered neither by an order nor as sold out is a fault in this sale.
 Tally tally_of(const load::LoadReport& report) {
   const auto& clicks = report.tally.latencies[static_cast<std::size_t>(load::Step::click)];
   const auto orders = report.ledger.orders().size();
