@@ -29,7 +29,6 @@ trap 'ask DELETE "$lock/$owner" >/dev/null 2>&1 || true' EXIT
 
 "$@" &
 command=$!
-trap 'kill $command 2>/dev/null || true' INT TERM
 (
   while sleep "$(awk "BEGIN { print $lease_ms / 4000 }")" >/dev/null 2>&1; do  # four times a lease, as the library does
     ask PUT "$lock/$owner" "{\"lease_ms\":$lease_ms}" >/dev/null 2>&1 && continue
@@ -40,6 +39,8 @@ trap 'kill $command 2>/dev/null || true' INT TERM
   done
 ) &
 renewal=$!
+# Only now: a shell that was just forked with a trap might lose the signal that is to end it.
+trap 'kill $command 2>/dev/null || true' INT TERM
 status=0
 wait $command || status=$?
 kill $renewal 2>/dev/null || true

@@ -1,6 +1,7 @@
 // The pages for buyers, by a browser without scripts.
 
 #include <gtest/gtest.h>
+
 #include <regex>
 
 #include "server/browser.hpp"

@@ -1,8 +1,8 @@
-#include "support/matchers.hpp"
 #include "topology/freshness.hpp"
 
 #include <gtest/gtest.h>
 
+#include "support/matchers.hpp"
 #include "topology/views.hpp"
 
 namespace sluice::topology::test {
