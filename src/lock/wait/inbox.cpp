@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <atomic>
+
 #include "base/hash_slot.hpp"
 #include "base/integer.hpp"
 #include "base/random.hpp"
@@ -272,10 +275,17 @@ Task<std::optional<InboxMessage>> Inbox::Subscription::next(SteadyTime until) {
 
 namespace {
 
-/// A short key in that slot, for people the same in every program.
+/// A short key in that slot, for people the same in every program: the least number that is in it.
+/// Numbers are tried once for all slots, some ten thousand for each new one.
 std::string key_in(std::uint16_t slot) {
-  for (unsigned number = 0;; ++number)
-    if (std::string key = std::to_string(number); hash_slot(key) == slot) return key;
+  static std::array<std::atomic<std::uint32_t>, hash_slots> least;  // and one; 0 is not known yet
+  auto& wanted = least[slot];
+  for (std::uint32_t number = 0; wanted.load(std::memory_order_relaxed) == 0; ++number) {
+    std::uint32_t unknown = 0;
+    least[hash_slot(std::to_string(number))].compare_exchange_strong(unknown, number + 1,
+                                                                     std::memory_order_relaxed);
+  }
+  return std::to_string(wanted.load(std::memory_order_relaxed) - 1);
 }
 
 }  // namespace

@@ -27,7 +27,17 @@ constexpr Rare rare_seeds[] = {
     {"owners", "shared", 122},    {"spoilt", "mutex", 11},      {"spoilt", "mutex", 21},
     {"spoilt", "multi", 112},     {"spoilt", "shared", 39},     {"spoilt", "limiter", 0},
     {"spoilt", "fence", 11},      {"guests", "fair", 22},       {"guests", "fair", 33},
-    {"stopped", "mutex", 33},
+    {"stopped", "mutex", 33},     {"spoilt", "limiter", 4},     {"spoilt", "limiter", 6},
+    {"spoilt", "limiter", 8},     {"spoilt", "semaphore", 16},  {"spoilt", "fair", 24},
+    {"spoilt", "semaphore", 24},  {"spoilt", "permit", 24},     {"stopped", "multi", 32},
+    {"spoilt", "shared", 32},     {"operators", "shared", 40},  {"spoilt", "mutex", 40},
+    {"guests", "fair", 40},       {"spoilt", "limiter", 56},    {"spoilt", "limiter", 58},
+    {"operators", "permit", 72},  {"guests", "fair", 72},       {"operators", "shared", 80},
+    {"spoilt", "limiter", 80},    {"usual", "semaphore", 1},    {"stopped", "quorum", 1},
+    {"operators", "limiter", 1},  {"spoilt", "fair", 1},        {"spoilt", "shared", 1},
+    {"spoilt", "semaphore", 1},   {"spoilt", "quorum", 1},      {"spoilt", "latch", 1},
+    {"usual", "limiter", 2},      {"operators", "limiter", 2},  {"spoilt", "shared", 2},
+    {"strangers", "mutex", 2},
 };
 
 std::uint64_t number_of(std::string_view text) {
