@@ -60,8 +60,11 @@ target_compile_options(sluice_flags INTERFACE
 # g++ collects no garbage before it has half a gigabyte of it: 4 % less time, and a quarter more memory.
 add_compile_options("$<${by_gcc}:SHELL:--param ggc-min-heapsize=524288>")
 
-# What ccache needs where a precompiled header is used: the preprocessor tells of it, and it has no time in it.
-add_compile_options($<${by_gcc}:-fpch-preprocess> "$<${by_clang}:SHELL:-Xclang -fno-pch-timestamp>")
+# What ccache needs where a precompiled header is used: the preprocessor tells of it, and it has no time in it. What the header
+# makes of templates is made once, with it: an eighth of the time of clang, for which CMake says so by itself where it is the tree's
+# compiler.
+add_compile_options($<${by_gcc}:-fpch-preprocess>
+  "$<${by_clang}:SHELL:-Xclang -fno-pch-timestamp -fpch-instantiate-templates>")
 
 # Several files of a target are compiled as one, which takes half the time. CONTRIBUTING.md says how each is compiled alone, which
 # finds what a file does not include, and shadows.

@@ -47,7 +47,7 @@ std::string prometheus_text(std::span<const MetricLabel> labels) {
   const auto before_le = own.empty() ? "" : own + ',';
   std::string text;
   const auto add = [&text]<class... Args>(fmt::format_string<Args...> form, Args&&... args) {
-    text += fmt::format(form, std::forward<Args>(args)...);  // format_to() would be 80 kB here
+    text += fmt::format(form, std::forward<Args>(args)...);
   };
   for (const auto& row : metrics_table())
     add("# HELP {0} {1}\n# TYPE {0} counter\n{0}{2} {3}\n", row.name, row.help, in_braces,

@@ -75,15 +75,15 @@ std::string metrics_text(const Routes& routes, std::span<const Counts* const> lo
       for (std::size_t i = 0; i < sum.counts.size(); ++i) {
         count += sum.counts[i];
         if (i + 1 < sum.counts.size())
-          fmt::format_to(std::back_inserter(buckets), "{}_bucket{{{},le=\"{}\"}} {}\n", duration,
-                         labels, seconds(Histogram::bound(i)), count);
+          buckets += fmt::format("{}_bucket{{{},le=\"{}\"}} {}\n", duration, labels,
+                                 seconds(Histogram::bound(i)), count);
       }
       if (count == 0) continue;
-      fmt::format_to(std::back_inserter(totals), "{}{{{}}} {}\n", requests, labels, count);
-      fmt::format_to(std::back_inserter(times),
-                     "{0}{1}_bucket{{{2},le=\"+Inf\"}} {3}\n{1}_sum{{{2}}} {4}\n"
-                     "{1}_count{{{2}}} {3}\n",
-                     buckets, duration, labels, count, seconds(sum.time));
+      totals += fmt::format("{}{{{}}} {}\n", requests, labels, count);
+      times += fmt::format(
+          "{0}{1}_bucket{{{2},le=\"+Inf\"}} {3}\n{1}_sum{{{2}}} {4}\n"
+          "{1}_count{{{2}}} {3}\n",
+          buckets, duration, labels, count, seconds(sum.time));
     }
   }
   const auto sum = [&](auto counter) {
@@ -92,15 +92,14 @@ std::string metrics_text(const Routes& routes, std::span<const Counts* const> lo
     return all;
   };
   std::string text = totals + times;
-  fmt::format_to(std::back_inserter(text),
-                 "# HELP sluice_http_connections Connections that are open\n"
-                 "# TYPE sluice_http_connections gauge\nsluice_http_connections {}\n"
-                 "# HELP sluice_http_refused_total Requests and connections refused\n"
-                 "# TYPE sluice_http_refused_total counter\n",
-                 sum([](const Counts& loop) -> auto& { return loop.open_connections; }));
+  text += fmt::format(
+      "# HELP sluice_http_connections Connections that are open\n"
+      "# TYPE sluice_http_connections gauge\nsluice_http_connections {}\n"
+      "# HELP sluice_http_refused_total Requests and connections refused\n"
+      "# TYPE sluice_http_refused_total counter\n",
+      sum([](const Counts& loop) -> auto& { return loop.open_connections; }));
   const auto add = [&](std::string_view cause, std::int64_t count) {
-    fmt::format_to(std::back_inserter(text), "sluice_http_refused_total{{cause=\"{}\"}} {}\n",
-                   cause, count);
+    text += fmt::format("sluice_http_refused_total{{cause=\"{}\"}} {}\n", cause, count);
   };
 #define CAUSE(name) add(#name, sum([](const Counts& loop) -> auto& { return loop.name; }));
 #include "http/causes.def"

@@ -26,7 +26,7 @@ constexpr std::string_view place_claim = "place";
 
 std::string hex(std::string_view bytes) {
   std::string text;
-  for (const unsigned char byte : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", byte);
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
   return text;
 }
 

@@ -104,7 +104,7 @@ std::string schema_of(const OperateCall& call) {
 std::string detail_of(const OperateCall& call, const Asked& asked) {
   std::string detail;
   const auto add = [&](std::string_view name, std::string_view value) {
-    fmt::format_to(std::back_inserter(detail), "{}{}={}", detail.empty() ? "" : " ", name, value);
+    detail += fmt::format("{}{}={}", detail.empty() ? "" : " ", name, value);
   };
   if (call.path.contains("{id}")) add("id", cut(asked.request.parameter("id")));
   for (const auto& member : call.body) {

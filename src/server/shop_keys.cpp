@@ -33,7 +33,7 @@ bool is_id(std::string_view id) {
 
 std::string hex_of(std::string_view bytes) {
   std::string text;
-  for (const char c : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", std::uint8_t(c));
+  for (const char c : bytes) text += fmt::format("{:02x}", std::uint8_t(c));
   return text;
 }
 

@@ -44,7 +44,7 @@ std::string fault_of(const TokenClaims& claims) {
 }
 
 void append(std::string& payload, std::string_view text) {
-  fmt::format_to(std::back_inserter(payload), "{}:{},", text.size(), text);
+  payload += fmt::format("{}:{},", text.size(), text);
 }
 
 std::string written(const TokenClaims& claims) {

@@ -3,28 +3,30 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <regex>
 #include <set>
+
+#include "support/matchers.hpp"
 
 namespace sluice {
 namespace {
 
 TEST(Random, AUuidIsOfVersion4AndVariant1) {
-  const std::regex form{"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"};
+  const auto has_the_form =
+      testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}");
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const auto uuid = random_uuid();
-    EXPECT_TRUE(std::regex_match(uuid, form)) << uuid;
+    EXPECT_THAT(uuid, has_the_form);
     EXPECT_TRUE(seen.insert(uuid).second) << uuid << " twice";
   }
 }
 
 TEST(Random, Hex128IsHexAndNeverTheSame) {
-  const std::regex form{"[0-9a-f]{32}"};
+  const auto has_the_form = testing::MatchesRegex("[0-9a-f]{32}");
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const auto hex = random_hex_128();
-    EXPECT_TRUE(std::regex_match(hex, form)) << hex;
+    EXPECT_THAT(hex, has_the_form);
     EXPECT_TRUE(seen.insert(hex).second) << hex << " twice";
   }
 }

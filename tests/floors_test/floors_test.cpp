@@ -34,6 +34,7 @@ TEST(House, EverySourceIsBuilt) { expect_none(check_sources_are_built(repository
 TEST(House, LinesFitInto100Columns) { expect_none(check_lines(repository())); }
 TEST(House, FunctionsFitOnAScreen) { expect_none(check_functions(repository())); }
 TEST(House, AClassHasItsNameToItself) { expect_none(check_class_names(repository())); }
+TEST(House, TheFormatterIsCompiledOnce) { expect_none(check_formatting(repository())); }
 TEST(House, HeadersOfTheStandardLibraryAreNamed) {
   expect_none(check_standard_headers(repository()));
 }
@@ -226,6 +227,12 @@ TEST(Style, AClassNameInAFamilyOfNamespacesIsFound) {
                  {"src/id/c.hpp", of("sluice", "class Line;")},
                  {"src/id/d.cpp", "namespace sluice {\n" + of("", "class Line {") + "}\n"}}),
             Lines{});
+}
+
+TEST(Style, AFormatterInAFileIsFound) {
+  EXPECT_EQ(check_formatting({{"src/id/a.cpp", "// format_to\nfmt::format_to(out, text);\n"},
+                              {"tests/id/a.cpp", "fmt::format_to(out, text);\n"}}),
+            (Lines{"src/id/a.cpp:2: append fmt::format()"}));
 }
 
 TEST(Style, AStandardHeaderThatNobodyNamesIsFound) {

@@ -244,6 +244,20 @@ Findings check_class_names(const SourceTree& tree) {
   return findings;
 }
 
+Findings check_formatting(const SourceTree& tree) {
+  Findings findings;
+  for (const auto& [path, text] : tree) {
+    if (!is_ours(path) || !is_code(path)) continue;
+    int number = 0;
+    for (const auto& line : lines_of(text)) {
+      ++number;
+      if (code_of(line).find("format_to") != std::string::npos)
+        findings.push_back(fmt::format("{}:{}: append fmt::format()", path, number));
+    }
+  }
+  return findings;
+}
+
 Findings check_standard_headers(const SourceTree& tree) {
   static const auto patterns = [] {
     std::vector<std::regex> compiled;

@@ -12,6 +12,9 @@ Findings check_functions(const SourceTree& tree);
 /// A class of src/ or include/ shares its name with none of its own namespace, of one around it, or
 /// of one in it.
 Findings check_class_names(const SourceTree& tree);
+/// No file of src/ or include/ calls fmt::format_to(), which compiles fmt's formatter into it: text
+/// is appended to.
+Findings check_formatting(const SourceTree& tree);
 /// What a file uses of the standard library, it or a header of ours that it includes gets from the
 /// header that has it: precompiled headers hide when none does.
 Findings check_standard_headers(const SourceTree& tree);

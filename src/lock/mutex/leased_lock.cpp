@@ -31,7 +31,7 @@ OwnerId owner_of_wish(std::string_view wish) {
     if (i == 6) byte = (byte & 0x0F) | 0x80;  // RFC 9562: version 8, made in a way of one's own
     if (i == 8) byte = (byte & 0x3F) | 0x80;
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    fmt::format_to(std::back_inserter(text), "{:02x}", byte);
+    text += fmt::format("{:02x}", byte);
   }
   return OwnerId{text.append(only_entry)};
 }

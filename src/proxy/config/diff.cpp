@@ -93,47 +93,44 @@ std::string text_of(const SettingChange& change) {
 
 void append_changes(std::string& text, std::string_view indent,
                     const std::vector<SettingChange>& changes) {
-  for (const auto& change : changes)
-    fmt::format_to(std::back_inserter(text), "{}{}\n", indent, text_of(change));
+  for (const auto& change : changes) text += fmt::format("{}{}\n", indent, text_of(change));
 }
 
 /// A line for each of the first: the others are alike, and JSON has all.
 void append_parting(std::string& text, const std::vector<PartingGroup>& parting) {
   constexpr std::size_t most_shown = 10;
   if (parting.empty()) return;
-  auto out = std::back_inserter(text);
-  fmt::format_to(out,
-                 "  {} of the groups of keys part: what names their keys together is refused "
-                 "afterwards (-CROSSSLOT); give them a common hash tag first\n",
-                 parting.size());
+  text += fmt::format(
+      "  {} of the groups of keys part: what names their keys together is refused "
+      "afterwards (-CROSSSLOT); give them a common hash tag first\n",
+      parting.size());
   for (std::size_t at = 0; at < std::min(parting.size(), most_shown); ++at) {
     const auto& [keys, servers] = parting[at];
     for (std::size_t key = 0; key < keys.size(); ++key)
-      fmt::format_to(out, "{}{} -> {}", key == 0 ? "    " : ", ", keys[key], servers[key]);
+      text += fmt::format("{}{} -> {}", key == 0 ? "    " : ", ", keys[key], servers[key]);
     text += '\n';
   }
   if (parting.size() > most_shown)
-    fmt::format_to(out, "    and {} more\n", parting.size() - most_shown);
+    text += fmt::format("    and {} more\n", parting.size() - most_shown);
 }
 
 void append_pool(std::string& text, const PoolDiff& pool) {
-  auto out = std::back_inserter(text);
   if (pool.added || pool.removed) {
-    fmt::format_to(out, "{}: {}\n", pool.name, pool.added ? "new" : "gone");
+    text += fmt::format("{}: {}\n", pool.name, pool.added ? "new" : "gone");
     return;
   }
-  fmt::format_to(out, "{}:{}\n", pool.name, pool.changed() ? "" : " unchanged");
+  text += fmt::format("{}:{}\n", pool.name, pool.changed() ? "" : " unchanged");
   append_changes(text, "  ", pool.settings);
   for (const auto& change : pool.addresses)
-    fmt::format_to(out, "  server {} keeps its keys, but moves: {} -> {}\n", change.name,
-                   change.before, change.after);
+    text += fmt::format("  server {} keeps its keys, but moves: {} -> {}\n", change.name,
+                        change.before, change.after);
   if (!pool.has_homes) {
-    fmt::format_to(out, "  keys are nowhere in particular (distribution: random, or a cluster)\n");
+    text += "  keys are nowhere in particular (distribution: random, or a cluster)\n";
   } else if (pool.changed()) {
-    fmt::format_to(out, "  {:.2f} % of the keys move{}\n", pool.moved * 100,
-                   pool.exact ? "" : " (estimated on a sample)");
+    text += fmt::format("  {:.2f} % of the keys move{}\n", pool.moved * 100,
+                        pool.exact ? "" : " (estimated on a sample)");
     for (const auto& flow : pool.flows)
-      fmt::format_to(out, "    {:6.2f} %  {} -> {}\n", flow.share * 100, flow.from, flow.to);
+      text += fmt::format("    {:6.2f} %  {} -> {}\n", flow.share * 100, flow.from, flow.to);
     append_parting(text, pool.parting);
   }
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <type_traits>
 
 #include "base/hash_slot.hpp"
@@ -24,7 +23,7 @@ std::uint32_t point_of(const Ring& ring, std::uint32_t hash) {
 void append_servers(std::string& text, const PoolSettings& pool) {
   text += "  servers:\n";
   for (const auto& server : pool.servers)
-    fmt::format_to(std::back_inserter(text), "   - {}\n", quoted(to_string(server)));
+    text += fmt::format("   - {}\n", quoted(to_string(server)));
 }
 
 template <class Target>
@@ -37,24 +36,22 @@ void append_settings(std::string& text, const Target& target) {
       }
     const auto value = setting.text(target);
     if (value.empty())
-      fmt::format_to(std::back_inserter(text), "  # {}:\n", setting.name);
+      text += fmt::format("  # {}:\n", setting.name);
     else
-      fmt::format_to(std::back_inserter(text), "  {}: {}\n", setting.name,
-                     setting.is_yaml ? value : quoted(value));
+      text += fmt::format("  {}: {}\n", setting.name, setting.is_yaml ? value : quoted(value));
   }
 }
 
 template <class Target>
 void append_table(std::string& text, std::string_view title, Origin origin) {
-  auto out = std::back_inserter(text);
-  fmt::format_to(out, "\n### {}\n\n| setting | value | default | meaning |\n|---|---|---|---|\n",
-                 title);
+  text += fmt::format("\n### {}\n\n| setting | value | default | meaning |\n|---|---|---|---|\n",
+                      title);
   for (const auto& row : settings_of<Target>()) {
     if (row.origin != origin) continue;
     const bool is_fixed = std::ranges::find(fixed_settings, row.name) != fixed_settings.end();
-    fmt::format_to(out, "| `{}` | {} | {} | {}{} |\n", row.name, row.kind,
-                   row.default_text.empty() ? "" : fmt::format("`{}`", row.default_text), row.help,
-                   is_fixed ? " A change takes a restart or an upgrade." : "");
+    text += fmt::format("| `{}` | {} | {} | {}{} |\n", row.name, row.kind,
+                        row.default_text.empty() ? "" : fmt::format("`{}`", row.default_text),
+                        row.help, is_fixed ? " A change takes a restart or an upgrade." : "");
   }
 }
 
@@ -114,7 +111,7 @@ std::string describe(const Config& config) {
   std::string text = "sluice:\n";
   append_settings(text, config.process);
   for (const auto& pool : config.pools) {
-    fmt::format_to(std::back_inserter(text), "\n{}:\n", quoted(pool.name));
+    text += fmt::format("\n{}:\n", quoted(pool.name));
     append_settings(text, pool);
   }
   return text;

@@ -333,10 +333,10 @@ std::vector<Finding> lint(const Config& config, const FileFacts& file) {
 std::string text_of(const std::vector<Finding>& findings, std::string_view file) {
   std::string text;
   for (const auto& finding : findings)
-    fmt::format_to(std::back_inserter(text), "{}:{}: {}: {}{}: {} {} [{}]\n", file, finding.line,
-                   to_string(finding.severity),
-                   finding.pool.empty() ? "" : fmt::format("pool '{}': ", finding.pool),
-                   finding.what, finding.why, finding.remedy, finding.rule);
+    text += fmt::format("{}:{}: {}: {}{}: {} {} [{}]\n", file, finding.line,
+                        to_string(finding.severity),
+                        finding.pool.empty() ? "" : fmt::format("pool '{}': ", finding.pool),
+                        finding.what, finding.why, finding.remedy, finding.rule);
   return text;
 }
 

@@ -125,10 +125,10 @@ void read_flags(int argc, const char* const* argv, Options& options, Asked& aske
 }
 
 void describe(std::string& text, std::string_view title, auto fields, bool of_twemproxy) {
-  fmt::format_to(std::back_inserter(text), "{}:\n", title);
+  text += fmt::format("{}:\n", title);
   for (const auto& field : fields)
     if (field.of_twemproxy == of_twemproxy)
-      fmt::format_to(std::back_inserter(text), "  {:<20}\"{}\"\n", field.name, field.help);
+      text += fmt::format("  {:<20}\"{}\"\n", field.name, field.help);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ Points ketama_points(Servers servers, Indices live) {
     const auto digests = digests_of(servers[index].weight, total, live.size());
     for (std::uint32_t i = 0; i < digests; ++i) {
       name.clear();
-      fmt::format_to(std::back_inserter(name), "{}-{}", servers[index].name, i);
+      name += fmt::format("{}-{}", servers[index].name, i);
       for (const auto value : md5_words(name)) points.push_back({value, index});
     }
   }

@@ -12,8 +12,7 @@ namespace {
 template <class Totals>
 void append_fields(std::string& out, const auto& fields, const Totals& totals) {
   for (const auto& field : fields)
-    if (field.of_twemproxy)
-      fmt::format_to(std::back_inserter(out), "\"{}\":{}, ", field.name, totals.*field.total);
+    if (field.of_twemproxy) out += fmt::format("\"{}\":{}, ", field.name, totals.*field.total);
 }
 
 /// Ends an object in place of the ", " or "," that follows its last member.

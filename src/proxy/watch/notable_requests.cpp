@@ -15,7 +15,7 @@ std::string excerpt(std::string_view key, std::size_t most) {
     } else if (c >= ' ' && c <= '~') {
       text += c;
     } else {
-      fmt::format_to(std::back_inserter(text), "\\x{:02x}", static_cast<unsigned char>(c));
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
   }
   if (key.size() > most) text += "...";

@@ -111,10 +111,10 @@ std::string milliseconds(const LatencyCounts& latency, double share) {
 
 void append_line(std::string& out, const auto& what, std::size_t indent, std::int64_t peers,
                  const std::string& waiting, std::string_view state) {
-  fmt::format_to(std::back_inserter(out), "{} {:>12.0f} {:>9.1f} {:>9} {:>9} {:>8} {:>8}{}{}\n",
-                 column(what.name, indent), what.requests, what.errors,
-                 milliseconds(what.latency, 0.5), milliseconds(what.latency, 0.99), peers, waiting,
-                 state.empty() ? "" : "  ", state);
+  out += fmt::format("{} {:>12.0f} {:>9.1f} {:>9} {:>9} {:>8} {:>8}{}{}\n",
+                     column(what.name, indent), what.requests, what.errors,
+                     milliseconds(what.latency, 0.5), milliseconds(what.latency, 0.99), peers,
+                     waiting, state.empty() ? "" : "  ", state);
 }
 
 Json common_json(const auto& what) {
@@ -183,8 +183,7 @@ std::string top_text(const TopFrame& frame) {
   }
   if (!frame.hot_keys.empty()) out += "\nhot keys, at least\n";
   for (const auto& key : frame.hot_keys)
-    fmt::format_to(std::back_inserter(out), "{:>9.0f}/s {:>6.2f} %  {}\n", key.rate,
-                   key.share * 100, key.key);
+    out += fmt::format("{:>9.0f}/s {:>6.2f} %  {}\n", key.rate, key.share * 100, key.key);
   return out;
 }
 

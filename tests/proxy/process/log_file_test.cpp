@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
 
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
+#include "support/matchers.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice::proxy::process {
@@ -29,10 +29,9 @@ class LogFileTest : public testing::Test {
 TEST_F(LogFileTest, LinesLookAsNutcrackers) {
   LogFile log{path.string(), 5};
   log.write(LogSeverity::notice, "started on pid 1");
-  EXPECT_TRUE(std::regex_match(
-      text_of(path),
-      std::regex{R"(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\] notice started on pid 1\n)"}))
-      << text_of(path);
+  EXPECT_THAT(text_of(path),
+              testing::MatchesRegex("\\[[0-9]{4}(-[0-9]{2}){2} [0-9]{2}(:[0-9]{2}){2}"
+                                    "\\.[0-9]{3}\\] notice started on pid 1\n"));
 }
 
 TEST_F(LogFileTest, TheLevelDecidesAndIsHeldWithinItsBounds) {

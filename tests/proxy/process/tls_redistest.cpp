@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <regex>
 #include <thread>
 
 #include "net/server_socket.hpp"
@@ -12,6 +11,7 @@
 #include "proxy/support/proxy_program.hpp"
 #include "support/certificates.hpp"
 #include "support/free_port.hpp"
+#include "support/matchers.hpp"
 #include "support/paths.hpp"
 #include "support/redis_server.hpp"
 
@@ -70,8 +70,8 @@ TEST_F(TlsTest, WhoSpeaksPlainlyIsCountedAndTold) {
   EXPECT_NE(proxy.log().find("pool 'alpha': a TLS handshake failed: "), std::string::npos)
       << proxy.log();
   const auto stats = proxy.ask({"STATS"}).as_text();
-  EXPECT_TRUE(std::regex_search(stats, std::regex{"\"tls_failures\": ?[12]"}))
-      << "ours, and that of the test which waited for the port: " << stats;
+  EXPECT_THAT(stats, testing::ContainsRegex("\"tls_failures\": ?[12]"))
+      << "ours, and that of the test which waited for the port";
 }
 
 TEST_F(TlsTest, ClientsMustShowACertificateWhereTheirAuthorityIsGiven) {
