@@ -55,9 +55,11 @@ function(append_constant name text)
     set(sharded "${unmoved} ${sharded}")
     string(SHA1 sha1 "${sharded}")
     set(constants "${constants}
-inline constexpr Script ${symbol}_sharded{\"${name}\", R\"lua(${sharded})lua\", \"${sha1}\"};
+inline constexpr Script ${symbol}_sharded{\"${name}\", R\"lua(${sharded})lua\", \"${sha1}\", nullptr, true};
 ")
-    set(constant "${constant}, &${symbol}_sharded")
+    set(constant "${constant}, &${symbol}_sharded, true")
+  else()
+    set(constant "${constant}, nullptr, true")
   endif()
   set(constants "${constants}
 inline constexpr Script ${symbol}{${constant}};

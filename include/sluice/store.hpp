@@ -39,6 +39,9 @@ struct Script {
   /// The same for a cluster, where messages go by shard channels: SPUBLISH. It does nothing, and
   /// replies TRYAGAIN, while its slot is under way. Null: it publishes nothing.
   const Script* sharded = nullptr;
+  /// Of Sluice itself: its text tells how far it came before it failed. After an error of any other
+  /// script the effect is unknown, where the server does not say that it ran nothing.
+  bool is_of_sluice = false;
 };
 
 using Words = std::span<const std::string_view>;

@@ -12,7 +12,7 @@ namespace sluice::cache {
 
 /// Whether the server may be away only for a while: not reached, silent, loading, a replica now, or
 /// without memory for what is written.
-bool is_outage(const Error& failure) noexcept;
+bool is_away(const Error& failure) noexcept;
 
 /// Threads: any.
 class Breaker {

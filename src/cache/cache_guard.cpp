@@ -90,7 +90,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
                   object ? common_->form.encode(object.get()).size() : 0);
       co_return object;
     } catch (const Error& failure) {
-      if (!copies_ || !cache::is_outage(failure)) throw;
+      if (!copies_ || !cache::is_away(failure)) throw;
       down = std::current_exception();
     }
     if (const auto copy = copies_->find_stale(value_key)) {
@@ -229,7 +229,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
       text = co_await asked;
       common_->breaker.succeeded();
     } catch (const Error& failure) {
-      if (!cache::is_outage(failure)) throw;
+      if (!cache::is_away(failure)) throw;
       count(metrics().cache_store_down);
       common_->breaker.failed(failure, common_->clock().steady());
       if (common_->options.when_down != CacheWhenDown::load) throw;

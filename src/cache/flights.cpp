@@ -132,7 +132,7 @@ Task<void> Flights::look(FlightPointer flight, Round round) {
     look = std::move(seen);
     common.breaker.succeeded();
   } catch (const Error& failure) {
-    if (!is_outage(failure)) throw;
+    if (!is_away(failure)) throw;
     common.breaker.failed(failure, common.clock().steady());
     if (!loads_alone) throw;
     is_down = true;
@@ -218,7 +218,7 @@ Task<std::uint64_t> Flights::keep(FlightPointer flight, std::string owner, Loade
     }
   } catch (const Error& failure) {
     // It was loaded all the same, and those who asked before that shall have it.
-    const bool is_down = is_outage(failure);
+    const bool is_down = is_away(failure);
     if (is_down) common_->breaker.failed(failure, common_->clock().steady());
     log(is_down ? LogLevel::debug : LogLevel::warning,
         fmt::format("'{}' was loaded and could not be stored: {}", shown(flight->value_key),

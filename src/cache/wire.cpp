@@ -26,11 +26,11 @@ const Value::Items& items_of(const Store& store, const Value& reply, std::size_t
 }
 
 /// It was done, and a server that is lost may take it along.
-Error unsynced(const std::string& value_key, const Durability& durability) {
+Error unsynced(const std::string& value_key, const Copies& copies, const Durability& durability) {
   return Error{Errc::unsynced,
-               fmt::format("'{}' was changed, but not on {} replicas within {} ms: do it again, "
-                           "look at the replicas, wait longer, or ask for fewer",
-                           shown(value_key), durability.replicas, durability.within.count()),
+               fmt::format("'{}' was changed, but {}: do it again, look at the replicas, wait "
+                           "longer, or ask for fewer",
+                           shown(value_key), copies.shortfall(durability)),
                Effect::done};
 }
 
@@ -46,7 +46,7 @@ Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words) {
   constexpr auto reply_of = [](Task<DurableReply> asked, std::string key,
                                Durability durability) -> Task<Value> {
     DurableReply durable = co_await asked;
-    if (!durable.is_in_enough(durability)) throw unsynced(key, durability);
+    if (!durable.copies.are_enough(durability)) throw unsynced(key, durable.copies, durability);
     co_return std::move(durable.reply);
   };
   return reply_of(run_durably(store_, script, keys, words, durability_), std::string{keys.front()},
@@ -158,18 +158,13 @@ Task<void> Wire::invalidate_twice(std::string key, std::chrono::milliseconds aft
   const std::string_view plan_words[] = {delay, key};
   const std::string_view keys[] = {value_key, lease_key};
   const std::string_view words[] = {channel_, value_key};
-  Batch batch;  // in this order: what has been invalidated once will be so again
-  batch.add(scripts::cache_plan_again, plan_keys, plan_words);
-  batch.add(scripts::cache_invalidate, keys, words);
-  if (durability_.replicas > 0) add_wait(batch, durability_);
-  auto asked = store_.run(std::move(batch), repeatable);
-  const std::vector<Value> replies = co_await asked;
-  if (replies.at(0).is_error())
-    throw error_of_script(replies[0].as_text(), scripts::cache_plan_again, plan_keys);
-  if (replies.at(1).is_error())
-    throw error_of_script(replies[1].as_text(), scripts::cache_invalidate, keys);
-  if (durability_.replicas > 0 && !is_in_enough(replies, durability_))
-    throw unsynced(value_key, durability_);
+  // In this order: what has been invalidated once will be so again.
+  auto asked = run_durably(store_,
+                           {{scripts::cache_plan_again, plan_keys, plan_words},
+                            {scripts::cache_invalidate, keys, words}},
+                           durability_, repeatable);
+  const DurableReplies answer = co_await asked;
+  if (!answer.copies.are_enough(durability_)) throw unsynced(value_key, answer.copies, durability_);
 }
 
 Task<DueKeys> Wire::due(std::chrono::milliseconds retry) {

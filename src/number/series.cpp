@@ -88,7 +88,7 @@ class Series::Core {
 
   struct Answer {
     Value reply;
-    bool is_in_enough;  // replicas
+    Copies copies;
   };
 
   Task<std::vector<Outcome>> draw(std::vector<Ask> asks) {
@@ -123,7 +123,8 @@ class Series::Core {
       }
       if (outcome == "issued") {
         auto numbers = deal(parts, count);
-        if (count > 0 && !answer.is_in_enough) throw unsynced();
+        if (count > 0 && !answer.copies.are_enough(options_.durability))
+          throw unsynced(answer.copies);
         co_return numbers;
       }
       if (outcome == "full") co_return refuse(parts, count);
@@ -171,26 +172,20 @@ class Series::Core {
       // A copy of a wish is known.
       auto asked = store_.run(script, Words{keys}, Words{args}, {.repeatable = !kept.empty()});
       Value reply = co_await asked;
-      co_return Answer{std::move(reply), true};
+      co_return Answer{std::move(reply), {}};
     }
-    Batch batch;
-    batch.add(script, Words{keys}, Words{args});
-    add_wait(batch, durability);
-    auto asked = store_.run(std::move(batch));
-    std::vector<Value> replies = co_await asked;
-    if (replies.at(0).is_error()) throw error_of_script(replies[0].as_text(), script, Words{keys});
-    if (replies.at(1).is_error()) throw error_of_reply(replies[1].as_text());
-    const bool is_enough = is_in_enough(replies, durability);
-    co_return Answer{std::move(replies[0]), is_enough};
+    auto asked = run_durably(store_, {{script, Words{keys}, Words{args}}}, durability,
+                             {.repeatable = !kept.empty()});
+    DurableReplies answer = co_await asked;
+    co_return Answer{std::move(answer.replies.front()), std::move(answer.copies)};
   }
 
-  Error unsynced() const {
-    return Error{Errc::unsynced,
-                 fmt::format("series '{}': fewer than {} replicas of {} had its numbers within "
-                             "{} ms; they are given to nobody",
-                             name_, options_.durability.replicas, store_.describe(),
-                             options_.durability.within.count()),
-                 Effect::done};
+  Error unsynced(const Copies& copies) const {
+    return Error{
+        Errc::unsynced,
+        fmt::format("series '{}' in {} has given numbers, but {}; they are given to nobody", name_,
+                    store_.describe(), copies.shortfall(options_.durability)),
+        Effect::done};
   }
 
   static WallTime instant_of(const Value& microseconds) {

@@ -209,6 +209,11 @@ NodePtr Cluster::node_at(const topology::Endpoint& endpoint) {
   return node_here(endpoint, system_clock().steady());
 }
 
+bool Cluster::knows(const topology::Endpoint& endpoint) {
+  const std::lock_guard lock{mutex_};
+  return refresher_.map()->find(endpoint) != nullptr;
+}
+
 RedisOptions Cluster::options_to(const topology::Endpoint& endpoint) const {
   RedisOptions options = options_.node;
   options.kind = ServerKind::cluster_node;

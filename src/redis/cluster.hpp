@@ -116,6 +116,8 @@ class Cluster final : public Source, public std::enable_shared_from_this<Cluster
   std::vector<NodePtr> masters();
   /// The node there, whether it is in the map or not. Throws Error{closed}.
   NodePtr node_at(const topology::Endpoint& endpoint);
+  /// The map has it.
+  bool knows(const topology::Endpoint& endpoint);
   bool is_elsewhere(int slot, const NodeHearer& node);
   /// Null: nobody.
   NodePtr owner(std::size_t slot);

@@ -8,6 +8,7 @@
 #include "redis/calls.hpp"
 #include "redis/cluster_way.hpp"
 #include "resp/reply_parser.hpp"
+#include "resp/server_words.hpp"
 #include "sluice/when_all.hpp"
 #include "store/reply_error.hpp"
 #include "store/waiter.hpp"
@@ -64,6 +65,13 @@ std::string text_of(const Error& error) {
   return fmt::format("{}{}", is_unreached ? resp::unreached : resp::unanswered, error.message());
 }
 
+bool runs_foreign_script(const Batch::Item& item) {
+  if (item.script) return !item.script->is_of_sluice;
+  const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
+  const auto* const spec = resp::find_command(words);
+  return spec && resp::runs_script(*spec);
+}
+
 class Round {
  public:
   Round(const Batch& batch, std::list<RoutedItem>& routed, std::vector<Value>& replies)
@@ -102,8 +110,9 @@ class Round {
       }
       Value& reply = part.replies[place];
       const auto& item = batch_.items()[routed_item->item];
-      if (reply.is_error() && is_refusal(reply.as_text(), item.script != nullptr)) {
-        routed_item->way.refused(*part.node, reply.as_text());
+      const bool foreign = runs_foreign_script(item);
+      if (reply.is_error() && is_refusal(reply.as_text(), foreign, routed_item->way.slot())) {
+        routed_item->way.refused(*part.node, reply.as_text(), foreign);
         continue;
       }
       const bool again = item.script && is_forgotten_script(reply) &&
@@ -138,10 +147,11 @@ std::string name_of(const Batch::Item& item) {
   return name_of_call(item.script->name, item.key_count > 0 ? words.front() : std::string_view{});
 }
 
-/// The least of what the nodes say.
-void add_copies(std::optional<std::int64_t>& copies, const Value& reply) {
-  if (reply.type() != Value::Type::integer) return;
-  copies = std::min(copies.value_or(reply.as_integer()), reply.as_integer());
+/// The least of what the nodes say of what they were sent; a node that counts none says so of all.
+void add_copies(std::optional<Value>& copies, Value reply) {
+  if (copies && copies->type() != Value::Type::integer) return;
+  if (!copies || reply.type() != Value::Type::integer || reply.as_integer() < copies->as_integer())
+    copies = std::move(reply);
 }
 
 Task<void> pass_fences(Cluster& cluster, const std::list<RoutedItem>& routed) {
@@ -196,7 +206,7 @@ Task<void> exchange(Cluster& cluster, Round& round, std::optional<DurableLine::W
 struct Tally {
   std::exception_ptr failure{};  ///< the last
   std::size_t failed = 0;
-  std::optional<std::int64_t> copies{};
+  std::optional<Value> copies{};
 };
 
 /// Waits for what was refused. What has no time for another round arrives.
@@ -247,14 +257,14 @@ Task<std::vector<Value>> call_batch(ClusterPtr cluster, Batch batch, std::vector
         tally.failed += part.routed.size();
         cluster->doubt();
       } else if (wait && !part.outcome.returned) {
-        add_copies(tally.copies, part.replies.back());
+        add_copies(tally.copies, std::move(part.replies.back()));
       }
       round.take(part);
     }
     co_await pause(*cluster, round, routed, batch, deadline, tally);
   }
   if (tally.failed == slots.size() && tally.failure) std::rethrow_exception(tally.failure);
-  if (wait) replies.back() = Value::integer(tally.copies.value_or(0));
+  if (wait) replies.back() = std::move(tally.copies).value_or(Value::integer(0));
   co_return replies;
 }
 

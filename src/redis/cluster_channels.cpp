@@ -100,7 +100,7 @@ Task<void> ClusterChannels::subscribe(ClusterPtr cluster, Key key, SteadyTime de
       continue;
     }
     if (!reply.is_error()) co_return;
-    if (!is_refusal(reply.as_text(), false)) {
+    if (!is_refusal(reply.as_text(), false, slot)) {
       checked(request, std::move(reply), false);
       co_return;
     }

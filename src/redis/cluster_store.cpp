@@ -80,9 +80,9 @@ Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions opti
     // A forgotten script was not executed; the next time it travels with its text.
     if (request.has_script() && is_forgotten_script(reply) && repeat++ < most_script_repeats)
       continue;
-    if (!is_refusal(reply.as_text(), request.has_script()))
+    if (!is_refusal(reply.as_text(), request.runs_foreign_script(), slot))
       co_return checked(request, std::move(reply), was_sent);
-    way.refused(*node, reply.as_text());
+    way.refused(*node, reply.as_text(), request.runs_foreign_script());
     if (way.must_pause()) co_await pause(*cluster, way, request.name(0), deadline, was_sent);
   }
 }
@@ -169,7 +169,7 @@ Task<Value> call_blocking(ClusterPtr cluster, int slot, Blocking blocking, CallO
       Value& reply = attempt.reply();
       if (operation.returned) {
         way.returned(system_clock().steady());
-      } else if (reply.is_error() && is_refusal(reply.as_text(), false)) {
+      } else if (reply.is_error() && is_refusal(reply.as_text(), false, slot)) {
         way.refused(*course.node, reply.as_text());
         blocking.has_waited(system_clock().steady() - begin);
         if (blocking.is_over()) co_return Value{};

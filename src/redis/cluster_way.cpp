@@ -14,21 +14,31 @@ constexpr auto patience = 500ms;
 
 }  // namespace
 
+bool is_refusal(std::string_view error, bool of_script, int slot) noexcept {
+  if (!of_script) return topology::is_refusal(error);
+  if (slot == Operation::no_slot) return topology::is_refusal_of_script(error, std::nullopt);
+  return topology::is_refusal_of_script(error, static_cast<std::uint16_t>(slot));
+}
+
 Course Way::find(SteadyTime now) {
   if (slot_ != Operation::no_slot) return cluster_.course(static_cast<std::uint16_t>(slot_), now);
   return {.node = cluster_.any_master(), .before = nullptr};
 }
 
-void Way::refused(const Node& by, const std::string& error) {
+void Way::refused(const Node& by, const std::string& error, bool of_script) {
   refusal_ = error;
   pauses_ = true;
   try {
     const auto redirection = topology::parse_redirection(error, by.endpoint);
-    if (!redirection || !redirection->to) {
+    const bool leads =
+        redirection && redirection->to && (!of_script || cluster_.knows(*redirection->to));
+    if (!leads) {
       if (!error.starts_with("TRYAGAIN ")) cluster_.doubt();
       return;
     }
-    if (!redirection->is_ask) cluster_.moved(redirection->slot, by.endpoint, *redirection->to);
+    if (of_script) cluster_.doubt();
+    if (!redirection->is_ask && !of_script)
+      cluster_.moved(redirection->slot, by.endpoint, *redirection->to);
     if (++hops_ > most_hops || *redirection->to == by.endpoint) return;
     next_ = {.node = cluster_.node_at(*redirection->to),
              .before = nullptr,

@@ -8,10 +8,9 @@
 
 namespace sluice::redis {
 
-/// `of_script`: what one says itself after it has written is its reply, though it begins so.
-inline bool is_refusal(std::string_view error, bool of_script) {
-  return of_script ? topology::is_refusal_of_script(error) : topology::is_refusal(error);
-}
+/// `of_script`: of a program's own (Request::runs_foreign_script()), which may say anything itself.
+/// `slot`: of the call, or Operation::no_slot.
+bool is_refusal(std::string_view error, bool of_script, int slot) noexcept;
 
 class Way {
  public:
@@ -25,8 +24,9 @@ class Way {
 
   /// Another node has the slot now.
   void returned(SteadyTime now) { next_ = find(now); }
-  /// REQUIRES: is_refusal(error)
-  void refused(const Node& by, const std::string& error);
+  /// REQUIRES: is_refusal(error). `of_script`: as there; it leads to nodes that are known, and
+  /// nowhere else.
+  void refused(const Node& by, const std::string& error, bool of_script = false);
   /// Nobody has the slot.
   void found_nobody();
   bool must_pause() const noexcept { return pauses_; }

@@ -28,7 +28,8 @@ std::string describe(const RedisOptions& options) {
   return fmt::format("{}://{}/{}", scheme, net::to_string(options.endpoint), options.database);
 }
 
-Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& channels)
+Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& channels,
+                   bool counts_replicas)
     : server_(describe(options)), kind_(options.kind), is_for_master_(options.moving != nullptr) {
   std::vector<std::string_view> hello{"HELLO", "3"};
   if (!options.password.empty() || !options.user.empty()) {
@@ -48,6 +49,7 @@ Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& 
   if (options.database != 0) add(Step::select, {"SELECT", database});
   if (options.kind == ServerKind::cluster_node) add(Step::identity, {"CLUSTER", "MYID"});
   if (options.is_replica && kind_ == ServerKind::cluster_node) add(Step::readonly, {"READONLY"});
+  if (counts_replicas) add(Step::wait, {"WAIT", "0", "0"});
   for (const auto& channel : channels) add(Step::subscribe, {"SUBSCRIBE", channel});
   add(Step::ping, {"PING"});
 }
@@ -74,6 +76,8 @@ bool Greeting::take(const Value& reply) {
           server_);
   } else if (step == Step::identity) {
     if (!reply.is_error()) node_id_ = reply.as_text();  // who may not ask goes on without
+  } else if (step == Step::wait) {
+    check_wait(reply);
   } else if (reply.is_error()) {
     refuse(step, reply.as_text());
   }
@@ -92,6 +96,7 @@ void Greeting::check_kind(Step step, const Value& reply) const {
       case Step::hello: return reply.type() == Value::Type::map;
       case Step::password: return reply.is_error() || reply == Value::simple_string("OK");
       case Step::identity: return reply.is_text() || reply.is_error();
+      case Step::wait: return reply.is_error() || reply.type() == Value::Type::integer;
       case Step::select:
       case Step::readonly: return reply == Value::simple_string("OK");
       case Step::subscribe: return reply.type() == Value::Type::push;
@@ -140,6 +145,17 @@ void Greeting::check_mode(const Value& hello) const {
 void Greeting::check_role(const Value& hello) const {
   if (is_for_master_ && told(hello, "role") != "master")
     throw Error{Errc::read_only, fmt::format("{}: the server is a replica", server_)};
+}
+
+/// Before anything is done whose copies nobody could count. A replica says another error: what it
+/// is asked to do will be refused.
+void Greeting::check_wait(const Value& reply) const {
+  if (!reply.is_error()) return;
+  const auto& text = reply.as_text();
+  if (text.starts_with("NOPERM ") || text.starts_with("ERR unknown command"))
+    throw Error{Errc::authentication,
+                fmt::format("{} does not count replicas, which durability asks for: {}", server_,
+                            text.substr(0, text.find(", with args")))};
 }
 
 void Greeting::refuse(Step step, const std::string& reply) const {

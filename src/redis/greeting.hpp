@@ -1,7 +1,7 @@
 /// What a connection says first, and what it must hear before it carries calls. Decided here
 /// without any I/O.
 ///
-/// One write: HELLO 3 with AUTH and SETNAME, SELECT, READONLY, SUBSCRIBE for the channels of
+/// One write: HELLO 3 with AUTH and SETNAME, SELECT, READONLY, WAIT of no replica, SUBSCRIBE for the channels of
 /// before, and a PING, because a server that is still loading its data says so only to that. A
 /// password without a user is sent once more as AUTH alone: only that tells of a server that asks
 /// for none.
@@ -17,7 +17,9 @@ namespace sluice::redis {
 
 class Greeting {
  public:
-  Greeting(const RedisOptions& options, const std::vector<std::string>& channels);
+  /// `counts_replicas`: WAIT will be called: that it may be is asked first.
+  Greeting(const RedisOptions& options, const std::vector<std::string>& channels,
+           bool counts_replicas = false);
 
   const std::string& bytes() const noexcept { return bytes_; }
   /// Takes the next reply or push. True: that was the last. Throws Error (effect none) when the
@@ -31,11 +33,12 @@ class Greeting {
   const std::string& warning() const noexcept { return warning_; }
 
  private:
-  enum class Step { hello, password, select, identity, readonly, subscribe, ping };
+  enum class Step { hello, password, select, identity, readonly, wait, subscribe, ping };
   void add(Step step, std::vector<std::string_view> words);
   void check_kind(Step step, const Value& reply) const;
   void check_mode(const Value& hello) const;
   void check_role(const Value& hello) const;
+  void check_wait(const Value& reply) const;
   [[noreturn]] void refuse(Step step, const std::string& reply) const;
 
   std::string server_;

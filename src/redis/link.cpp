@@ -240,7 +240,7 @@ void Link::greet(Lock& lock) {
   lock.lock();
   if (state_ != before) return;
   resubscribed_ = std::move(channels);
-  greeting_.emplace(options_, resubscribed_);
+  greeting_.emplace(options_, resubscribed_, kind_ == Kind::durable);
   state_ = State::greeting;
   out_ = greeting_->bytes();
   appended_ = out_.size();

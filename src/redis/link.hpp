@@ -114,7 +114,7 @@ class Link final : public Source, public Driver {
   void take_all(const std::optional<std::string>& nonsense);
   void deliver(Value& push);
   void note_subscription(const Value& push, bool is_answer);
-  void note_state_of_server(const Value& error);
+  void note_state_of_server(const Value& error, const Request* request);
   bool is_digesting_here() const noexcept;
   void take_one(Value& value, Finished& finished);
   void answer(Value& reply, Finished& finished);

@@ -10,6 +10,7 @@
 
 #include "base/event.hpp"
 #include "redis/link.hpp"
+#include "resp/server_words.hpp"
 #include "sluice/metrics.hpp"
 #include "store/waiter.hpp"
 
@@ -47,12 +48,16 @@ std::optional<Hearer::Kind> kind_of_message(const Value& value) {
 bool is_invalidation(const Value& value) { return is_push_of(value, "invalidate"); }
 
 /// What a replica says to a write, also from a script; or a master that becomes one, to those whom
-/// it has kept waiting.
-bool is_of_replica(const Value& reply) {
+/// it has kept waiting. `request`: null: of a call that was given up.
+bool is_of_replica(const Value& reply, const Request* request) {
   if (!reply.is_error()) return false;
   const auto& error = reply.as_text();
-  return error.starts_with("UNBLOCKED ") || (error.find("READONLY ") != std::string::npos &&
-                                             error_of_reply(error).errc() == Errc::read_only);
+  const bool foreign = !request || request->runs_foreign_script();
+  if (const auto state = resp::state_told(error, foreign))
+    return *state == resp::ServerState::replica || *state == resp::ServerState::demoted;
+  // In a script that calls: what comes behind the code says that a server has written it.
+  return error.find("READONLY You can't write against a read only") != std::string::npos &&
+         error_of_reply(error).errc() == Errc::read_only;
 }
 
 }  // namespace
@@ -289,8 +294,9 @@ void Link::answer(Value& reply, Finished& finished) {
   }
   if (flight_.front().operation && is_unsent(*flight_.front().operation))
     return lose("it sent a reply before the request: " + to_string(reply, 200), Errc::protocol);
-  if (reply.is_error()) note_state_of_server(reply);
   InFlight::Slot& slot = flight_.front();
+  if (reply.is_error())
+    note_state_of_server(reply, slot.operation ? &slot.operation->request : nullptr);
   if (slot.answered_by == Request::answered_by_ping && !reply.is_error()) slot.replies_left = 1;
   Operation* const operation = slot.operation;
   if (operation) operation->replies[operation->answered++] = std::move(reply);
@@ -305,7 +311,8 @@ void Link::answer(Value& reply, Finished& finished) {
 
 /// A replica has executed nothing: where the master is found anew, the call is sent there.
 bool Link::waits_for_master(Operation& operation) {
-  if (operation.replies.size() != 1 || !is_open() || !is_of_replica(operation.replies.front()))
+  if (operation.replies.size() != 1 || !is_open() ||
+      !is_of_replica(operation.replies.front(), &operation.request))
     return false;
   operation.was_refused = true;
   pending_.insert(std::ranges::find_if_not(pending_, &Operation::was_refused), &operation);
@@ -314,12 +321,12 @@ bool Link::waits_for_master(Operation& operation) {
 }
 
 /// Some errors tell of the server rather than of the call.
-void Link::note_state_of_server(const Value& error) {
+void Link::note_state_of_server(const Value& error, const Request* request) {
   // Its scripts are gone: the next call of each brings the text.
   if (error.as_text().starts_with("NOSCRIPT")) known_.clear();
   // After a failover the name or address leads to another server: connect anew, but not for every
   // call. A greeting that asks for the role needs no such pause.
-  if (state_ == State::ready && is_of_replica(error) &&
+  if (state_ == State::ready && is_of_replica(error, request) &&
       (options_.moving || last_heard_ - ready_since_ >= options_.backoff_max))
     state_ = State::draining;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "resp/command_table.hpp"
+#include "resp/server_words.hpp"
 #include "resp/request_parser.hpp"
 #include "resp/writer.hpp"
 #include "store/reply_error.hpp"
@@ -44,7 +45,9 @@ void Request::add(Words command) {
   check_words(command);
   resp::append_command(bytes_, command);
   ++commands_;
-  only_reads_ = only_reads_ && does_no_harm(resp::find_command(command));
+  const auto* const spec = resp::find_command(command);
+  only_reads_ = only_reads_ && does_no_harm(spec);
+  runs_foreign_script_ |= spec && resp::runs_script(*spec);
 }
 
 void Request::add(const Script& script, Words keys, Words args) {
@@ -68,6 +71,7 @@ void Request::add(const Script& script, Words keys, Words args) {
     if (is_first) sha1s_.push_back(script.sha1);
   }
   scripts_.push_back({begins, tail, words, script, is_first});
+  runs_foreign_script_ |= !script.is_of_sluice;
   ++commands_;
   only_reads_ = false;
 }
@@ -100,6 +104,7 @@ Request Request::asking() const {
   }
   both.commands_ += commands_;
   both.only_reads_ = only_reads_;
+  both.runs_foreign_script_ = runs_foreign_script_;
   return both;
 }
 

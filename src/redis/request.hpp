@@ -45,6 +45,8 @@ class Request {
   std::size_t commands() const noexcept { return commands_; }
   std::size_t size() const noexcept { return bytes_.size(); }
   bool has_script() const noexcept { return !scripts_.empty(); }
+  /// One that is not of Sluice, be it by EVAL: what it says need not be its server's word.
+  bool runs_foreign_script() const noexcept { return runs_foreign_script_; }
   /// Every command only reads, so that running it twice does no harm.
   bool only_reads() const noexcept { return only_reads_; }
 
@@ -81,6 +83,7 @@ class Request {
   std::vector<std::string_view> sha1s_;  // of a batch's scripts, each once
   std::size_t commands_ = 0;
   bool only_reads_ = true;
+  bool runs_foreign_script_ = false;
   std::string_view answered_by_;
 };
 

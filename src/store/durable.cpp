@@ -1,6 +1,7 @@
 #include "store/durable.hpp"
 
-#include <string>
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "store/reply_error.hpp"
@@ -8,23 +9,75 @@
 namespace sluice {
 namespace {
 
-Task<DurableReply> reply_of(Task<std::vector<Value>> asked, const Script& script, std::string key) {
+/// A script that was called, for messages.
+struct Called {
+  const Script& script;
+  std::string key;
+
+  Error error_of(const Value& reply) const {
+    const std::string_view keys[] = {key};
+    return error_of_script(reply.as_text(), script, key.empty() ? Words{} : Words{keys});
+  }
+};
+
+/// One of several that failed: nothing was done if that is so of each.
+void check(const std::vector<Called>& called, const std::vector<Value>& replies) {
+  std::optional<Error> first;
+  auto effect = Effect::none;
+  for (std::size_t i = 0; i < called.size(); ++i) {
+    if (!replies.at(i).is_error()) {
+      effect = Effect::unknown;
+      continue;
+    }
+    const Error error = called[i].error_of(replies[i]);
+    if (called.size() == 1) throw error;
+    if (error.effect() != Effect::none) effect = Effect::unknown;
+    if (!first) first = error;
+  }
+  if (first) throw Error{first->errc(), first->message(), effect};
+}
+
+Task<DurableReplies> replies_of(Task<std::vector<Value>> asked, std::vector<Called> called,
+                                bool waits) {
   std::vector<Value> replies = co_await asked;
-  const std::string_view keys[] = {key};
-  if (replies.at(0).is_error()) throw error_of_script(replies[0].as_text(), script, keys);
-  if (replies.at(1).is_error()) throw error_of_reply(replies[1].as_text());
-  co_return DurableReply{std::move(replies.at(0)), replies.at(1).as_integer()};
+  check(called, replies);
+  DurableReplies answer;
+  if (waits) answer.copies = copies_of(replies);
+  replies.resize(called.size());
+  answer.replies = std::move(replies);
+  co_return answer;
+}
+
+Task<DurableReply> reply_of(Task<DurableReplies> asked) {
+  DurableReplies answer = co_await asked;
+  co_return DurableReply{std::move(answer.replies.front()), std::move(answer.copies)};
 }
 
 }  // namespace
 
+std::string Copies::shortfall(const Durability& durability) const {
+  if (!refusal.empty())
+    return fmt::format("the server does not count replicas (WAIT: {})", refusal);
+  return fmt::format("{} of {} replicas had it within {} ms", replicas, durability.replicas,
+                     durability.within.count());
+}
+
+Task<DurableReplies> run_durably(Store& store, std::initializer_list<ScriptCall> calls,
+                                 const Durability& durability, CallOptions options) {
+  Batch batch;
+  std::vector<Called> called;
+  for (const auto& [script, keys, args] : calls) {
+    batch.add(script, keys, args);
+    called.push_back({script, keys.empty() ? std::string{} : std::string{keys.front()}});
+  }
+  const bool waits = durability.replicas > 0;
+  if (waits) add_wait(batch, durability);
+  return replies_of(store.run(std::move(batch), options), std::move(called), waits);
+}
+
 Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, Words args,
                                const Durability& durability) {
-  Batch batch;
-  batch.add(script, keys, args);
-  add_wait(batch, durability);
-  return reply_of(store.run(std::move(batch), {.repeatable = true}), script,
-                  std::string{keys.front()});
+  return reply_of(run_durably(store, {{script, keys, args}}, durability, {.repeatable = true}));
 }
 
 void add_wait(Batch& batch, const Durability& durability) {
@@ -32,9 +85,11 @@ void add_wait(Batch& batch, const Durability& durability) {
       {"WAIT", std::to_string(durability.replicas), std::to_string(durability.within.count())});
 }
 
-bool is_in_enough(const std::vector<Value>& replies, const Durability& durability) {
-  return !replies.empty() && replies.back().type() == Value::Type::integer &&
-         replies.back().as_integer() >= durability.replicas;
+Copies copies_of(const std::vector<Value>& replies) {
+  if (replies.empty()) return {.refusal = "no reply"};
+  const Value& last = replies.back();
+  if (last.type() == Value::Type::integer) return {.replicas = last.as_integer()};
+  return {.refusal = last.is_error() ? last.as_text() : to_string(last, 100)};
 }
 
 }  // namespace sluice

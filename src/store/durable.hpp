@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <string>
 #include <vector>
 
 #include "sluice/durability.hpp"
@@ -9,22 +11,45 @@
 
 namespace sluice {
 
-/// A script's reply, and how many replicas had what it wrote in time.
-struct DurableReply {
-  Value reply;
+/// How many replicas had in time what was written.
+struct Copies {
   std::int64_t replicas = 0;
+  std::string refusal{};  ///< why no server counted them: its error; empty: they were counted
 
-  bool is_in_enough(const Durability& durability) const noexcept {
-    return replicas >= durability.replicas;
+  bool are_enough(const Durability& durability) const noexcept {
+    return refusal.empty() && replicas >= durability.replicas;
   }
+  /// What lacks, for a message: "0 of 2 replicas had it within 100 ms".
+  std::string shortfall(const Durability& durability) const;
 };
 
-/// The script and WAIT, in one round trip. Repeatable. Words are copied before this returns.
+/// What the replies to a batch of scripts mean, which WAIT ended where `durability` asks for it. An
+/// error of WAIT is none of the scripts: they were done, and no replica is known to have it.
+struct DurableReplies {
+  std::vector<Value> replies;  ///< of the scripts; none is an error
+  Copies copies{};
+};
+struct DurableReply {
+  Value reply;
+  Copies copies{};
+};
+
+struct ScriptCall {
+  const Script& script;
+  Words keys;
+  Words args;
+};
+
+/// The scripts and WAIT, in one round trip. Words are copied before this returns. Throws Error where
+/// a script failed, with the effect of the whole: none if no script has done anything.
+Task<DurableReplies> run_durably(Store& store, std::initializer_list<ScriptCall> calls,
+                                 const Durability& durability, CallOptions options);
+/// One script, repeatable.
 Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, Words args,
                                const Durability& durability);
 
-/// Adds the WAIT of run_durably() to a batch; whether the replies to the batch say enough.
+/// Adds that WAIT to a batch of other calls; what the replies to the batch say.
 void add_wait(Batch& batch, const Durability& durability);
-bool is_in_enough(const std::vector<Value>& replies, const Durability& durability);
+Copies copies_of(const std::vector<Value>& replies);
 
 }  // namespace sluice

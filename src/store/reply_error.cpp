@@ -5,6 +5,7 @@
 #include "base/integer.hpp"
 #include "resp/command_table.hpp"
 #include "resp/reply_parser.hpp"
+#include "resp/server_words.hpp"
 
 namespace sluice {
 namespace {
@@ -142,6 +143,16 @@ Effect effect_by_text(const Error& error, std::string_view reply, std::string_vi
   return may_have_written(script, line, is_of_lua) ? Effect::unknown : Effect::none;
 }
 
+/// What is known of a script that may say anything itself, and change anything before.
+Effect effect_of_foreign_script(const Error& error, std::string_view reply) {
+  // A redirection of its slot was followed; any other is its own.
+  const auto state = resp::state_told(reply, true);
+  const bool is_of_server =
+      state && state != resp::ServerState::moved && state != resp::ServerState::asking;
+  if (is_of_server || reply.starts_with(resp::unreached)) return Effect::none;
+  return error.effect() == Effect::done ? Effect::done : Effect::unknown;
+}
+
 }  // namespace
 
 std::string name_of_call(std::string_view verb, std::string_view key) {
@@ -162,16 +173,34 @@ std::string name_of_command(Words command) {
 
 Error error_of_command(std::string_view reply, Words command, std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
+  const auto* const spec = resp::find_command(command);
+  if (!effect && spec && resp::runs_script(*spec)) effect = effect_of_foreign_script(error, reply);
   return with_place(error, name_of_command(command), effect.value_or(error.effect()));
 }
 
 Error error_of_script(std::string_view reply, const Script& script, Words keys,
                       std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
-  if (!effect) effect = effect_by_text(error, reply, script.text);
+  if (!effect)
+    effect = script.is_of_sluice ? effect_by_text(error, reply, script.text)
+                                 : effect_of_foreign_script(error, reply);
   return with_place(with_forbidden_verb(error, reply, script.text),
                     name_of_call(script.name, keys.empty() ? std::string_view{} : keys.front()),
                     *effect);
+}
+
+bool is_outage(const Error& failure) noexcept {
+  switch (failure.errc()) {
+    case Errc::connection:
+    case Errc::timeout:
+    case Errc::read_only: return true;
+    case Errc::server: break;
+    default: return false;
+  }
+  static constexpr std::string_view states[] = {"LOADING ", "BUSY ", "MASTERDOWN ", "CLUSTERDOWN "};
+  return std::ranges::any_of(states, [&](std::string_view state) {
+    return failure.message().find(state) != std::string::npos;
+  });
 }
 
 Error closed_by_fork() {

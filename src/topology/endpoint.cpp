@@ -6,6 +6,7 @@
 
 #include "base/hash_slot.hpp"
 #include "base/integer.hpp"
+#include "resp/server_words.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::topology {
@@ -52,32 +53,28 @@ std::uint16_t told_port(std::int64_t port) {
   return static_cast<std::uint16_t>(port);
 }
 
-bool is_refusal(std::string_view error) noexcept {
-  static constexpr std::string_view beginnings[] = {"MOVED ",    "ASK ",         "TRYAGAIN ",
-                                                    "LOADING ",  "CLUSTERDOWN ", "MASTERDOWN ",
-                                                    "READONLY ", "UNBLOCKED "};
-  // A script that was refused in its middle has perhaps written before.
-  return std::ranges::any_of(beginnings,
-                             [&](std::string_view one) { return error.starts_with(one); }) &&
-         error.find("@user_script") == error.npos;
+namespace {
+
+bool is_redirection(resp::ServerState state) noexcept {
+  return state == resp::ServerState::moved || state == resp::ServerState::asking;
 }
 
-bool is_refusal_of_script(std::string_view error) noexcept {
-  static constexpr std::string_view beginnings[] = {
-      "MOVED ",
-      "ASK ",
-      "TRYAGAIN Multiple keys request during rehashing of slot",
-      "CLUSTERDOWN The cluster is down",
-      "CLUSTERDOWN Hash slot not served",
-      "MASTERDOWN Link with MASTER is down",
-      "READONLY You can't write against a read only",
-      "READONLY Can not run script with write flag"};
-  const bool is_loading =
-      error.starts_with("LOADING ") && error.ends_with(" is loading the dataset in memory");
-  return is_refusal(error) &&
-         (is_loading || std::ranges::any_of(beginnings, [&](std::string_view one) {
-            return error.starts_with(one);
-          }));
+std::optional<std::uint16_t> slot_told(std::string_view redirection) noexcept {
+  const auto rest = redirection.substr(redirection.find(' ') + 1);
+  return parse_integer<std::uint16_t>(rest.substr(0, rest.find(' ')));
+}
+
+}  // namespace
+
+bool is_refusal(std::string_view error) noexcept {
+  const auto state = resp::state_told(error, false);
+  return state && resp::is_passing(*state);
+}
+
+bool is_refusal_of_script(std::string_view error, std::optional<std::uint16_t> slot) noexcept {
+  const auto state = resp::state_told(error, true);
+  if (!state || !resp::is_passing(*state)) return false;
+  return !is_redirection(*state) || !slot || slot_told(error) == slot;
 }
 
 std::optional<Redirection> parse_redirection(std::string_view error, const Endpoint& answerer) {

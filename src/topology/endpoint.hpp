@@ -38,11 +38,12 @@ struct Redirection {
 };
 
 /// Says that a command was not executed, and may be later or elsewhere: MOVED, ASK, TRYAGAIN,
-/// CLUSTERDOWN, LOADING, MASTERDOWN, READONLY, UNBLOCKED. `error`: without the '-' of the wire.
+/// CLUSTERDOWN, LOADING, MASTERDOWN, READONLY, UNBLOCKED (resp/server_words.hpp). `error`: without
+/// the '-' of the wire.
 bool is_refusal(std::string_view error) noexcept;
 /// The same of a command that runs a script, which may end with any error after it has written: in
-/// the very words that servers have for it.
-bool is_refusal_of_script(std::string_view error) noexcept;
+/// the very words that servers have for it, and a redirection has to be one of its `slot`.
+bool is_refusal_of_script(std::string_view error, std::optional<std::uint16_t> slot) noexcept;
 /// Nothing: `error` is another error reply. Throws Error{protocol} for a redirection that is none.
 std::optional<Redirection> parse_redirection(std::string_view error, const Endpoint& answerer);
 

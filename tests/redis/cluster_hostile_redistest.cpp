@@ -113,6 +113,41 @@ TEST(ClusterHostile, ASlowNodeKeepsNobodyBeyondHisTime) {
   over = true;
 }
 
+/// Two nodes, each with half of the slots; `one` has "b" and `other` has "a".
+std::string halves(std::uint16_t one, std::uint16_t other, bool of_one) {
+  const auto line = [](char id, std::uint16_t port, bool self, std::string_view slots) {
+    return fmt::format("{} 127.0.0.1:{}@1 {}master - 0 0 1 connected {}\n", std::string(40, id),
+                       port, self ? "myself," : "", slots);
+  };
+  return line('a', one, of_one, "0-8191") + line('b', other, !of_one, "8192-16383");
+}
+
+TEST(ClusterHostile, D01_AnErrorOfWaitAtOneNodeIsThatOfAll) {
+  for (const std::string error :
+       {"NOPERM User default has no permissions to run the 'wait' command", "ERR no",
+        "UNBLOCKED force unblock from blocking operation, instance state changed (master -> "
+        "replica?)"})
+    for (const bool at_first : {true, false}) {
+      const auto answer = [&](bool refuses) {
+        return [=](const auto& words) {
+          return words[0] != "WAIT" ? "+OK\r\n" : refuses ? '-' + error + "\r\n" : ":1\r\n";
+        };
+      };
+      FakeNode one{answer(at_first)};
+      FakeNode other{answer(!at_first)};
+      one.tell(halves(one.port(), other.port(), true));
+      other.tell(halves(one.port(), other.port(), false));
+      const auto store = redis::open_cluster(one.options());
+      Batch batch;
+      batch.add({"SET", "a", "1"}).add({"SET", "b", "1"}).add({"WAIT", "1", "50"});
+      const auto replies = store->run(batch).get();
+      ASSERT_EQ(replies.size(), 3U);
+      EXPECT_EQ(replies[0], Value::simple_string("OK"));
+      EXPECT_EQ(replies[1], Value::simple_string("OK"));
+      EXPECT_EQ(replies[2], Value::error(error)) << at_first;
+    }
+}
+
 class ClusterLeft : public test::AtCluster {};
 
 TEST_F(ClusterLeft, AStoreMayGoInTheMiddleOfEverything) {

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
+#include "base/hash_slot.hpp"
 #include "base/sha1.hpp"
 #include "redis/at_cluster.hpp"
+#include "redis/fake_node.hpp"
+#include "store/reply_error.hpp"
 #include "support/certificates.hpp"
 #include "support/free_port.hpp"
 
@@ -16,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::comes_true;
 using test::failure_of;
+using test::FakeNode;
 
 class ClusterStoreTest : public test::AtCluster {};
 
@@ -40,23 +45,55 @@ TEST_F(ClusterStoreTest, RunsAScriptThatANodeDoesNotKnow) {
   EXPECT_EQ(to_string(store->run(script, {"b"}, {"x"}).get()), "[\"b\", \"x\"]");
 }
 
-/// It has written, so it may not be sent again.
-TEST_F(ClusterStoreTest, WhatAScriptSaysItselfIsItsReply) {
-  for (const std::string_view words :
-       {"TRYAGAIN later", "CLUSTERDOWN by me", "LOADING", "READONLY for now"}) {
+/// It has written, so it may not be sent again, however it is called; nor does it lead anywhere.
+TEST_F(ClusterStoreTest, D03_WhatAScriptSaysItselfIsItsReply) {
+  const auto other = hash_slot("own") == 5 ? 6 : 5;
+  const FakeNode stranger{[](const auto&) { return std::string{"+OK\r\n"}; }};
+  for (const std::string& words :
+       {std::string{"TRYAGAIN later"}, std::string{"CLUSTERDOWN by me"}, std::string{"LOADING"},
+        std::string{"READONLY for now"}, std::string{"UNBLOCKED by me"},
+        std::string{"MASTERDOWN by me"},
+        fmt::format("MOVED {} 127.0.0.1:{}", other, stranger.port()),
+        fmt::format("ASK {} 127.0.0.1:{}", other, stranger.port()),
+        fmt::format("MOVED {} 127.0.0.1:{}", hash_slot("own"), stranger.port())}) {
+    const bool of_its_slot = words.starts_with(fmt::format("MOVED {} ", hash_slot("own")));
     const auto text =
         fmt::format("redis.call('INCR', KEYS[1]) return redis.error_reply('{}')", words);
     const auto sha1 = sha1_hex(text);
     const Script script{"test", text, sha1};
     store->run({"DEL", "own"}).get();
-    EXPECT_THROW((void)store->run(script, {"own"}, {}).get(), Error) << words;
-    EXPECT_EQ(store->run({"GET", "own"}).get().as_text(), "1") << words;
-    Batch batch;
     const std::string_view keys[] = {"own"};
-    batch.add(script, Words{keys}, {});
-    EXPECT_TRUE(store->run(std::move(batch)).get().at(0).is_error()) << words;
-    EXPECT_EQ(store->run({"GET", "own"}).get().as_text(), "2") << words;
+    const CallOptions brief{.timeout = of_its_slot ? 100ms : 30s};
+    const std::vector<std::function<void()>> ways{
+        [&] { store->run(script, Words{keys}, {}, brief).get(); },
+        [&] {
+          store->run({"EVAL", text, "1", "own"}, brief).get();
+        },
+        [&] {
+          store->run({"EVALSHA", sha1, "1", "own"}, brief).get();
+        },
+        [&] {
+          Batch batch;
+          batch.add(script, Words{keys}, {});
+          const auto replies = store->run(std::move(batch), brief).get();
+          throw error_of_script(replies.at(0).as_text(), script, Words{keys});
+        },
+        [&] {
+          Batch batch;
+          const std::string_view command[] = {"EVAL", text, "1", "own"};
+          batch.add(Words{command});
+          const auto replies = store->run(std::move(batch), brief).get();
+          throw error_of_command(replies.at(0).as_text(), Words{command});
+        }};
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+      const auto said = failure_of(ways[way]);
+      if (of_its_slot) continue;  // the words of a server: it is asked again, but not the stranger
+      EXPECT_EQ(said.effect(), Effect::unknown) << words << ", way " << way;
+      EXPECT_EQ(store->run({"GET", "own"}).get().as_text(), std::to_string(way + 1))
+          << words << ", way " << way << ": " << said.message();
+    }
   }
+  EXPECT_EQ(stranger.connections(), 0) << "a script led to it, with the password";
 }
 
 TEST_F(ClusterStoreTest, T13_KeysOfSeveralSlotsAreRefusedAndNothingIsSent) {

@@ -26,8 +26,11 @@ class FakeNode {
         server_([this](FakeServer::Peer& peer, int) { serve(peer); }, FakeServer::Serves::at_once) {
   }
 
+  /// As `tells`; before anybody connects.
+  void tell(std::string nodes) { tells_ = std::move(nodes); }
   std::uint16_t port() const noexcept { return server_.port(); }
   int calls() const noexcept { return calls_; }
+  int connections() const noexcept { return connections_; }
   redis::ClusterStoreOptions options() const {
     redis::ClusterStoreOptions options{.node = {}, .seeds = {}};
     options.node.connect_timeout = options.node.command_timeout = std::chrono::seconds{30};
@@ -42,9 +45,12 @@ class FakeNode {
 
  private:
   void serve(FakeServer::Peer& peer) {
+    ++connections_;
     for (auto words = peer.command(); !words.empty(); words = peer.command()) {
       if (words[0] == "HELLO") {
         peer.send("%3\r\n+proto\r\n:3\r\n+mode\r\n+cluster\r\n+version\r\n+7.0.15\r\n");
+      } else if (words[0] == "WAIT" && words[1] == "0") {
+        peer.send(":0\r\n");  // a greeting asks whether it may
       } else if (words[0] == "PING") {
         peer.send("+PONG\r\n");
       } else if (words[0] == "CLUSTER" && words[1] == "INFO") {
@@ -69,8 +75,9 @@ class FakeNode {
   }
 
   const Answer answer_;
-  const std::string tells_;
+  std::string tells_;
   std::atomic<int> calls_{0};
+  std::atomic<int> connections_{0};
   FakeServer server_;
 };
 

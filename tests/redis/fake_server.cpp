@@ -116,6 +116,7 @@ bool FakeServer::Peer::greet() {
     if (words.empty()) return false;
     if (words[0] == "HELLO") send("%1\r\n$5\r\nproto\r\n:3\r\n");
     if (words[0] == "SELECT") send("+OK\r\n");
+    if (words[0] == "WAIT") send(":0\r\n");
     if (words[0] == "SUBSCRIBE") send(">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
     if (words[0] == "PING") {
       send("+PONG\r\n");

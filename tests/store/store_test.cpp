@@ -63,7 +63,8 @@ TEST(Listener, IsEmptyUntilItListens) {
 }
 
 Effect effect_of(std::string_view reply, std::string_view text) {
-  return error_of_script(reply, Script{"a script", text, ""}, {}).effect();
+  const Script script{.name = "a script", .text = text, .sha1 = {}, .is_of_sluice = true};
+  return error_of_script(reply, script, {}).effect();
 }
 
 TEST(ReplyError, TheLineOfALuaErrorWasDone) {
@@ -122,11 +123,39 @@ TEST(ReplyError, WhatAUserMayNotDoInAScriptIsNotPermitted) {
     EXPECT_EQ(effect_of(reply, "redis.call('set', 'k', 1)\nredis.call('publish', 'c', 'm')"),
               Effect::unknown)
         << reply;
-    const Script script{
-        .name = "s", .text = "redis.call('get', 'k')\nredis.call('publish', 'c', 'm')", .sha1 = {}};
+    const Script script{.name = "s",
+                        .text = "redis.call('get', 'k')\nredis.call('publish', 'c', 'm')",
+                        .sha1 = {},
+                        .is_of_sluice = true};
     const Error error = error_of_script(reply, script, {});
     EXPECT_TRUE(error.message().starts_with("s: NOPERM publish: ERR ")) << error.message();
     EXPECT_EQ(error.effect(), Effect::none) << reply;
+  }
+}
+
+/// It may have written before it said what it says; what a server says is known.
+TEST(ReplyError, CO08_WhatAProgramsScriptHasDoneIsNotGuessed) {
+  const Script script{.name = "s", .text = "return redis.error_reply(ARGV[1])", .sha1 = {}};
+  const std::string_view eval[] = {"EVAL", "return redis.error_reply(ARGV[1])", "0", "x"};
+  for (const auto* const reply :
+       {"ERR no", "WRONGTYPE no", "NOPERM mine", "OOM mine", "READONLY mine", "TRYAGAIN mine",
+        "BUSY mine", "NOAUTH mine", "MISCONF mine", "LOADING mine", "NOSCRIPT mine",
+        "OOM command not allowed when used memory > 'maxmemory'.",
+        "ERR user_script:1: x script: c0ffee, on @user_script:1.",
+        "READONLY You can't write against a read only replica. script: c0, on @user_script:1."}) {
+    EXPECT_EQ(error_of_script(reply, script, {}).effect(), Effect::unknown) << reply;
+    EXPECT_EQ(error_of_command(reply, eval).effect(), Effect::unknown) << reply;
+  }
+  for (const auto* const reply :
+       {"READONLY You can't write against a read only replica.",
+        "NOSCRIPT No matching script. Please use EVAL.", "NOAUTH Authentication required.",
+        "LOADING Redis is loading the dataset in memory",
+        "LOADING Valkey is loading the dataset in memory",
+        "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+        "NOPERM User u has no permissions to run the 'eval' command",
+        "NOPERM this user has no permissions to run the 'eval' command or its subcommand"}) {
+    EXPECT_EQ(error_of_script(reply, script, {}).effect(), Effect::none) << reply;
+    EXPECT_EQ(error_of_command(reply, eval).effect(), Effect::none) << reply;
   }
 }
 

@@ -246,7 +246,8 @@ Fate FaultProxy::judge(const Passing& passing) {
     if (rule.matched++ < rule.deed.skip || rule.hits >= rule.deed.times) continue;
     ++rule.hits;
     changed_.notify_all();
-    if (rule.deed.fault != LineFault::none) return {rule.deed.fault, rule.deed.bytes};
+    if (rule.deed.fault != LineFault::none)
+      return {rule.deed.fault, rule.deed.bytes, rule.deed.error};
   }
   return {};
 }

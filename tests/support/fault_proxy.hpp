@@ -55,6 +55,7 @@ struct Deed {
   std::size_t bytes = 0;  ///< of LineFault::cut
   std::size_t skip = 0;
   std::size_t times = 1;
+  std::string error{};  ///< of LineFault::lie
 };
 
 class FaultProxy {

@@ -134,6 +134,9 @@ void ProxiedLine::act(Lane& lane, const Fate& fate) {
     case LineFault::twice:
       if (kind != Passing::Kind::reply) pass(lane, true);
       break;
+    case LineFault::lie:
+      if (kind == Passing::Kind::reply) lane.queue.front().bytes = '-' + fate.error + "\r\n";
+      break;
     case LineFault::none: break;
   }
   pass(lane);

@@ -30,11 +30,13 @@ enum class LineFault : std::uint8_t {
             ///< message: the client gets it twice. A reply passes.
   strand,   ///< Of a request: the client is cut off at once, and the server gets it with let_go():
             ///< a late copy, after what the client sends on a new connection. A reply is held.
+  lie,      ///< Of a reply: the client gets `error` in its place. All else passes.
 };
 
 struct Fate {
   LineFault fault = LineFault::none;
   std::size_t bytes = 0;
+  std::string error{};  ///< without the '-' of the wire
 };
 
 /// What the judge sees; good while it judges.

@@ -20,12 +20,12 @@ std::string_view line_of(std::string_view info, std::string_view name) {
 
 }  // namespace
 
-Error unsynced(const std::string& key, const DurableReply& reply, const Durability& durability) {
+Error unsynced(const std::string& key, const Copies& copies, const Durability& durability) {
   return Error{
       Errc::unsynced,
-      fmt::format("lock {} was granted, but {} of {} replicas had it within {} ms; it was "
-                  "given back. Look at the replicas, wait longer, or ask for fewer",
-                  quoted(key), reply.replicas, durability.replicas, durability.within.count())};
+      fmt::format("lock {} was granted, but {}; it was given back. Look at the replicas, wait "
+                  "longer, or ask for fewer",
+                  quoted(key), copies.shortfall(durability))};
 }
 
 std::uint16_t slot_on(const Store& store, std::string_view key) {

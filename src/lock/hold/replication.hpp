@@ -11,7 +11,7 @@
 namespace sluice::lock {
 
 /// What to throw when the grant was given back.
-Error unsynced(const std::string& key, const DurableReply& reply, const Durability& durability);
+Error unsynced(const std::string& key, const Copies& copies, const Durability& durability);
 
 /// A key of each slot that is asked about; of a Store that is not sharded there is one slot, 0.
 using SlotKeys = std::map<std::uint16_t, std::string>;

@@ -396,7 +396,7 @@ Task<void> Watchdog::renew(Holds due, SteadyTime sent, Durability durability) {
   } catch (const std::exception& failure) {
     log(LogLevel::warning, "renewing " + std::to_string(due.size()) + " locks: " + failure.what());
   }
-  const bool synced = durability.replicas == 0 || is_in_enough(answers, durability);
+  const bool synced = durability.replicas == 0 || copies_of(answers).are_enough(durability);
   answers.resize(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) take_answer(parts[i], answers[i], sent, synced);
 }

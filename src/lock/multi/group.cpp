@@ -60,14 +60,14 @@ Task<Group::Reply> Group::ask(Identity who, std::string inbox, bool keeps) {
     const DurableReply durable =
         co_await run_durably(store_, scripts::lock_multi_acquire, keys_, args, terms_.durability);
     Reply reply = reply_of(durable.reply);
-    if (reply.tokens.empty() || durable.is_in_enough(terms_.durability)) co_return reply;
+    if (reply.tokens.empty() || durable.copies.are_enough(terms_.durability)) co_return reply;
     try {
       co_await ask_end(who, {.repeatable = true}, inbox);
     } catch (const Error& failure) {
       if (failure.errc() == Errc::closed) throw;
       give_up(who);  // see LockResource::read_durably
     }
-    throw unsynced(members_.front()->key(), durable, terms_.durability);
+    throw unsynced(members_.front()->key(), durable.copies, terms_.durability);
   }
   const Value reply =
       co_await store_.run(scripts::lock_multi_acquire, keys_, args, {.repeatable = true});

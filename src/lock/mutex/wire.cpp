@@ -62,7 +62,7 @@ Task<PassReply> MutexWire::ask_pass(const Identity& who, FencingToken last, cons
   if (reply.type() != Value::Type::integer)
     throw unexpected_reply(scripts::lock_mutex_pass.name, reply);
   if (reply.as_integer() == 0) co_return PassReply{.gone = true, .queued = {}};
-  if (!durable.is_in_enough(durability())) throw unsynced(key(), durable, durability());
+  if (!durable.copies.are_enough(durability())) throw unsynced(key(), durable.copies, durability());
   co_return PassReply{.kept = FencingToken{static_cast<std::uint64_t>(reply.as_integer())},
                       .queued = {}};
 }

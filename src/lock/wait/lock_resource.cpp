@@ -33,7 +33,7 @@ Task<AcquireReply> LockResource::read(const Identity& who, Task<Value> asked) {
 Task<AcquireReply> LockResource::read_durably(const Identity& who, Task<DurableReply> asked) {
   const DurableReply durable = co_await asked;
   const AcquireReply reply = read_acquire_reply(durable.reply, who.owner());
-  if (!reply.granted || durable.is_in_enough(durability())) co_return reply;
+  if (!reply.granted || durable.copies.are_enough(durability())) co_return reply;
   try {
     co_await ask_end(who, {.repeatable = true});
   } catch (const Error& failure) {
@@ -41,7 +41,7 @@ Task<AcquireReply> LockResource::read_durably(const Identity& who, Task<DurableR
     if (failure.errc() == Errc::closed) throw;
     take_back(*this, who);
   }
-  throw unsynced(key(), durable, durability());
+  throw unsynced(key(), durable.copies, durability());
 }
 
 std::shared_ptr<Hold> LockResource::begin_granted(Identity&& who, const Grant& grant,

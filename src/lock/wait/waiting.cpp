@@ -25,18 +25,4 @@ Task<ListenerBesideStrangers> listen_beside_strangers(Store& store, std::string 
 
 bool StopOrDrop::await_ready() const noexcept { return Waiter::current() != nullptr; }
 
-bool is_outage(const Error& failure) noexcept {
-  switch (failure.errc()) {
-    case Errc::connection:
-    case Errc::timeout:
-    case Errc::read_only: return true;
-    case Errc::server: break;
-    default: return false;
-  }
-  static constexpr std::string_view states[] = {"LOADING ", "BUSY ", "MASTERDOWN ", "CLUSTERDOWN "};
-  return std::ranges::any_of(states, [&](std::string_view state) {
-    return failure.message().find(state) != std::string::npos;
-  });
-}
-
 }  // namespace sluice::lock

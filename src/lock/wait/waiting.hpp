@@ -17,6 +17,7 @@
 #include "sluice/error.hpp"
 #include "sluice/store.hpp"
 #include "sluice/task.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::lock {
 
@@ -53,9 +54,6 @@ class StopOrDrop {
   std::stop_token token_;
   std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 };
-
-/// Whether the server may be away only for a while: not reached, silent, loading, or a replica now.
-bool is_outage(const Error& failure) noexcept;
 
 /// A waiter's patience with a server that is away: until its time is up it asks again, with pauses
 /// of 20 ms to 1 s.

@@ -90,7 +90,7 @@ bool Detours::is_script(const Request& request) const {
 
 bool Detours::is_refusal_of(const Request& script, std::string_view error, const Server& by) const {
   const auto text = text_of(error);
-  if (!topology::is_refusal_of_script(text)) return false;
+  if (!topology::is_refusal_of_script(text, std::nullopt)) return false;
   if (!is_redirection(text)) return true;
   try {
     const auto slot = topology::parse_redirection(text, node_of(by))->slot;

@@ -99,10 +99,8 @@ void BlockingRequest::unblock(std::string_view why) {
   failed(*std::exchange(resting_, nullptr), Failure::closed);
 }
 
-/// -UNBLOCKED of a server that became a replica, not of CLIENT UNBLOCK.
 bool BlockingRequest::may_go_on(std::string_view reply) const {
-  return !bytes_.empty() && reply.starts_with('-') && client_.pool().detours().takes(reply) &&
-         (!reply.starts_with("-UNBLOCKED ") || reply.find("instance state changed") != reply.npos);
+  return !bytes_.empty() && reply.starts_with('-') && client_.pool().detours().takes(reply);
 }
 
 void BlockingRequest::go_on(Request& request, std::string_view reply) {

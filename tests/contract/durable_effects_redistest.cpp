@@ -1,0 +1,192 @@
+/// What a durable call says when one of its replies is an error: each class of error at each item of
+/// each call that is composed of several. "Effect none" is a promise that nothing was changed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sluice/cache_guard.hpp"
+#include "sluice/fair_mutex.hpp"
+#include "sluice/multi_lock.hpp"
+#include "sluice/mutex.hpp"
+#include "sluice/number.hpp"
+#include "sluice/open.hpp"
+#include "sluice/permit_semaphore.hpp"
+#include "sluice/semaphore.hpp"
+#include "sluice/shared_mutex.hpp"
+#include "support/comes_true.hpp"
+#include "support/fault_proxy.hpp"
+#include "support/plain_client.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Nobody replicates, so a call that is answered well is wrong.
+constexpr Durability two_copies{.replicas = 1, .within = 20ms};
+
+struct ComposedCall {
+  std::string name;
+  std::function<void(Store&)> run;
+  std::string written;  ///< a key that is there if and only if it was done
+};
+
+std::vector<ComposedCall> composed_calls() {
+  return {
+      {"Mutex",
+       [](Store& store) {
+         Mutex mutex{store, "m", {.durability = two_copies}};
+         (void)mutex.try_acquire().get();
+       },
+       "m"},
+      {"FairMutex",
+       [](Store& store) {
+         FairMutex mutex{store, "f", {.durability = two_copies}};
+         (void)mutex.try_acquire().get();
+       },
+       "f"},
+      {"SharedMutex",
+       [](Store& store) {
+         SharedMutex mutex{store, "s", {.durability = two_copies}};
+         (void)mutex.try_acquire().get();
+       },
+       "s"},
+      {"MultiLock",
+       [](Store& store) {
+         MultiLock locks{store, {"a", "b"}, {.durability = two_copies}};
+         (void)locks.try_acquire().get();
+       },
+       "a"},
+      {"Series",
+       [](Store& store) {
+         Series series{store, "n", {.durability = two_copies}};
+         (void)series.next().get();
+       },
+       "sluice:number:{n}"},
+      {"CacheGuard::invalidate",
+       [](Store& store) {
+         CacheGuard<std::string> guard{store, "c", {.durability = two_copies}};
+         guard.invalidate("1").get();
+       },
+       "-"},
+      {"CacheGuard::invalidate_twice",
+       [](Store& store) {
+         CacheGuard<std::string> guard{store, "c", {.durability = two_copies}};
+         guard.invalidate_twice("1", 10s).get();
+       },
+       "-"},
+  };
+}
+
+/// In the words of servers, one of each class.
+const std::vector<std::string>& errors_of_wait() {
+  static const std::vector<std::string> errors{
+      "NOPERM User default has no permissions to run the 'wait' command",
+      "NOAUTH Authentication required.",
+      "ERR unknown command 'WAIT', with args beginning with: '1' '20' ",
+      "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a "
+      "replica is configured to be writable (which is not the default) writes to replicas are "
+      "just local and are not propagated.",
+      "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+      "UNBLOCKED client unblocked via CLIENT UNBLOCK",
+      "LOADING Redis is loading the dataset in memory",
+      "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+      "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+      "READONLY You can't write against a read only replica.",
+      "OOM command not allowed when used memory > 'maxmemory'.",
+      "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist",
+      "NOREPLICAS Not enough good replicas to write.",
+      "EXECABORT Transaction discarded because of previous errors.",
+      "TRYAGAIN Multiple keys request during rehashing of slot",
+  };
+  return errors;
+}
+
+class DurableEffects : public testing::Test {
+ protected:
+  /// All keys with their values, but for those that count and are never taken back.
+  std::string holds() {
+    std::string text;
+    for (const auto& key : side_.command({"KEYS", "*"}).as_items())
+      if (key.as_text().find("token") == std::string::npos)
+        text += key.as_text() + '=' + side_.command({"DUMP", key.as_text()}).as_text() + '\n';
+    return text;
+  }
+  /// Whether nothing is left, at once or when what was given back has gone.
+  bool comes_to_nothing() {
+    return comes_true([&] { return holds().empty(); });
+  }
+
+  RedisServer server_;
+  PlainClient side_{server_.port()};
+};
+
+TEST_F(DurableEffects, D02_NoErrorOfWaitIsToldAsThatOfTheCall) {
+  for (const auto& call : composed_calls())
+    for (const auto& error : errors_of_wait()) {
+      side_.command({"FLUSHALL"});
+      FaultProxy proxy{server_.port()};
+      const auto is_wait = [](const Passing& passing) {
+        return passing.kind == Passing::Kind::reply && passing.words.size() == 3 &&
+               passing.words[0] == "WAIT" && passing.words[1] != "0";
+      };
+      const auto lied =
+          proxy.on(is_wait, {.fault = LineFault::lie, .times = Deed::always, .error = error});
+      const auto store = open(proxy.url());
+      try {
+        call.run(*store);
+        ADD_FAILURE() << call.name << " counts as durable after: " << error;
+      } catch (const Error& failure) {
+        EXPECT_GT(proxy.hits(lied), 0U) << call.name;
+        if (failure.effect() == Effect::none)
+          EXPECT_TRUE(comes_to_nothing()) << call.name << ", " << error << ": " << holds();
+        else
+          EXPECT_NE(failure.message(), "") << call.name;
+        EXPECT_EQ(failure.errc(), Errc::unsynced)
+            << call.name << ", " << error << ": " << failure.message();
+      }
+    }
+}
+
+/// An error of one item of a batch says nothing of the others.
+TEST_F(DurableEffects, D02_AScriptThatFailedBesideOneThatWroteIsNotNothing) {
+  const auto store = open(fmt::format("redis://127.0.0.1:{}", server_.port()));
+  CacheGuard<std::string> guard{*store, "c", {}};
+  guard.invalidate_twice("1", 10s).get();
+  for (const auto& key : side_.command({"KEYS", "*"}).as_items()) {
+    side_.command({"DEL", key.as_text()});
+    side_.command({"SET", key.as_text(), "foreign"});
+  }
+  side_.command({"SET", "watched", "1"});
+  try {
+    guard.invalidate_twice("1", 10s).get();
+    FAIL() << "the plan of second invalidations is a string";
+  } catch (const Error& failure) {
+    EXPECT_EQ(failure.effect(), Effect::unknown) << failure.message();
+  }
+}
+
+/// Who may not ask for replicas is told before anything is done: no number is burnt.
+TEST_F(DurableEffects, CO03_WhoMayNotWaitIsToldBeforeAnythingIsDone) {
+  side_.command({"ACL", "SETUSER", "careful", "on", ">word", "~*", "&*", "+@all", "-wait"});
+  const auto store = open(fmt::format("redis://careful:word@127.0.0.1:{}", server_.port()));
+  for (const auto& call : composed_calls()) {
+    side_.command({"FLUSHALL"});
+    try {
+      call.run(*store);
+      ADD_FAILURE() << call.name << " counts as durable";
+    } catch (const Error& failure) {
+      EXPECT_EQ(failure.effect(), Effect::none) << call.name << ": " << failure.message();
+      EXPECT_NE(failure.message().find("does not count replicas"), std::string::npos)
+          << call.name << ": " << failure.message();
+    }
+    EXPECT_EQ(side_.command({"DBSIZE"}), Value::integer(0)) << call.name << ": " << holds();
+  }
+}
+
+}  // namespace
+}  // namespace sluice::test
