@@ -55,6 +55,8 @@ struct CallOptions {
   /// How long to wait for the reply. 0: the Store's `command_timeout`. More: survives a slow server
   /// longer.
   std::chrono::milliseconds timeout{0};
+  /// The call ends at this time of Store::clock() at the latest, whatever `timeout` says.
+  SteadyTime until = SteadyTime::max();
   /// The call does no harm when it is executed twice (it carries a request id, say), so that it may
   /// be sent again after a broken connection. Commands that only read are repeated anyway.
   bool repeatable = false;

@@ -6,20 +6,34 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "base/process.hpp"
+#include "net/socket.hpp"
+#include "redis/line.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice::redis {
 
+namespace {
+
+using namespace std::chrono_literals;
+
+/// While a connection is silent: how often, and how long another one is answered before that is
+/// told from chance.
+constexpr std::chrono::milliseconds look_again{100};
+
+}  // namespace
+
 Link::Link(const RedisOptions& options, Reactor& reactor, Hearer& hearer, Trackers& trackers,
-           Kind kind)
+           Kind kind, std::chrono::milliseconds holds_up)
     : options_(options),
       reactor_(reactor),
       hearer_(hearer),
       trackers_(trackers),
       kind_(kind),
+      holds_up_(holds_up),
       server_(describe(options)),
       endpoint_(options.endpoint),
       forks_(fork_count()),
@@ -50,6 +64,17 @@ Link::Pulse Link::pulse() {
   return {state_ == State::ready, !flight_.empty(), last_heard_};
 }
 
+void Link::doubt() {
+  const auto until = Clock::add(system_clock().steady(), options_.command_timeout + holds_up_);
+  {
+    const Lock lock{mutex_};
+    if (!is_open() || flight_.empty() || silent_until_ != SteadyTime::max()) return;
+    silent_until_ = until;
+    arm();
+  }
+  reactor_.wake_before(until);
+}
+
 void Link::drop(const std::string& why) {
   const Lock lock{mutex_};
   if (is_open()) lose(why);
@@ -75,6 +100,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
                        attempt_time().count()),
            Errc::timeout);
     if (is_open()) mind_silence(now);
+    if (!is_open() || silent_until_ == SteadyTime::max()) leave_second();
     if (is_open() && now >= certificates_at_)
       certificates_at_ = options_.tls->warn_of_ends(server_, *socket_);
     flush(lock);
@@ -106,13 +132,47 @@ SteadyTime Link::next_tick() const {
 }
 
 void Link::mind_silence(SteadyTime now) {
-  if (now >= silent_until_) {
+  if (now >= silent_until_ && !is_waited_for(now)) {
     lose("it has been silent for too long", Errc::timeout);
   } else if (hears() && !pinged_ && now >= Clock::add(last_heard_, options_.idle)) {
     ping(ReadBy::anybody);
     pinged_ = true;
     silent_until_ = std::min(silent_until_, Clock::add(now, options_.command_timeout));
   }
+}
+
+/// One caller's patience is not another's: a server that is only slow still answers those that have
+/// more. But when it answers a new connection, and this one not, this one is lost.
+bool Link::is_waited_for(SteadyTime now) {
+  if (kind_ == Kind::listener || !is_open()) return false;
+  if (!second_) waits_to_ = appended_;
+  bool is_awaited = false;
+  for (std::size_t i = 0; i < flight_.size() && !is_awaited; ++i) {
+    const Operation* const one = flight_[i].operation;
+    is_awaited = one && (one->runs_at <= waits_to_ || one->timeout > options_.command_timeout);
+  }
+  if (!is_awaited) return false;
+  if (!second_) {
+    second_ = std::make_shared<Line>(options_, reactor_, Kind::shared);
+    reactor_.add(std::shared_ptr<Link>{second_, &second_->link});
+  }
+  const bool is_in_reply = std::exchange(parts_seen_, parts_) != parts_;
+  const auto other = second_->link.pulse();
+  auto since = other.heard + look_again;
+  const auto waits = static_cast<std::int64_t>(flight_.size());
+  if (holds_up_.count() > 0)
+    since = std::max(since, last_heard_ + waits * (holds_up_ + look_again));
+  if (other.is_ready && now >= since && !is_in_reply && !net::is_readable(socket_->descriptor()))
+    return false;
+  silent_until_ = Clock::add(now, look_again);
+  return true;
+}
+
+void Link::leave_second() {
+  if (!second_) return;
+  second_->link.close();
+  reactor_.remove(second_->link);
+  second_.reset();
 }
 
 std::chrono::milliseconds Link::attempt_time() const {
