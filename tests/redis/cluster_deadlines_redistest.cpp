@@ -52,9 +52,8 @@ class Moving {
   const int slot = hash_slot(key);
   FakeNode next{[](const auto& words) { return reply(words); }};
   FakeNode other{[](const auto& words) { return reply(words); }};
-  FakeNode before{[this](const auto& words) {
-    return words[1] == key ? moved_to_next() : reply(words);
-  }};
+  FakeNode before{
+      [this](const auto& words) { return words[1] == key ? moved_to_next() : reply(words); }};
   redis::ClusterStoreOptions options{.node = {}, .seeds = {}};
 
  private:
@@ -186,7 +185,9 @@ TEST(ClusterDeadlines, D18_TheEndOfAStoreWaitsForAllSilentNodesAtTheSameTime) {
     for (const auto& key : keys) store->run({"INCR", key}, {.timeout = 60s}).get();
     for (const auto& node : nodes) node->stop();
     for (const auto& key : keys)
-      EXPECT_EQ(test::failure_of([&] { store->run({"INCR", key}, {.timeout = 20ms}).get(); }).errc(),
+      EXPECT_EQ(test::failure_of([&] {
+                  store->run({"INCR", key}, {.timeout = 20ms}).get();
+                }).errc(),
                 Errc::timeout);
     best = std::min(best, time_of([&] { store.reset(); }));
     for (const auto& node : nodes) node->go_on();

@@ -87,9 +87,8 @@ struct Hasty {
     const auto begun = Steady::now();
     for (int i = 0; i < 3 || Steady::now() - begun < all; ++i) {
       const auto begin = Steady::now();
-      const auto failure = test::failure_of([&] {
-        count_up(store, way, fmt::format("hasty{}", i), {.timeout = timeout}).get();
-      });
+      const auto failure = test::failure_of(
+          [&] { count_up(store, way, fmt::format("hasty{}", i), {.timeout = timeout}).get(); });
       const auto took = std::chrono::duration_cast<milliseconds>(Steady::now() - begin);
       EXPECT_NE(failure.effect(), Effect::done);
       shortest = std::min(shortest, took);
@@ -106,7 +105,8 @@ redis::RedisOptions hasty(const test::RedisServer& server) {
 
 /// Each way's connection is there.
 void connect_all(Store& store) {
-  for (const auto way : ways) count_up(store, way, std::string{name_of(way)}, {.timeout = 60s}).get();
+  for (const auto way : ways)
+    count_up(store, way, std::string{name_of(way)}, {.timeout = 60s}).get();
 }
 
 /// The process may stand still in one call or the other, but not in all.
@@ -117,18 +117,17 @@ void expect_own_time(const Hasty& hasty, milliseconds timeout, const std::string
 
 TEST(Deadlines, D08_D13_OfEachPairBothHaveTheirOwnAtAServerThatStandsStill) {
   test::RedisServer server;
+  const auto store = redis::open_redis(hasty(server));
+  connect_all(*store);
   for (const auto one : ways) {
     for (const auto other : ways) {
       for (const bool patient_first : {true, false}) {
-        const auto row = fmt::format("{} beside {}, which comes {}", name_of(one),
-                                     name_of(other), patient_first ? "first" : "second");
-        const auto store = redis::open_redis(hasty(server));
-        store->run({"FLUSHALL"}, {.timeout = 60s}).get();
-        connect_all(*store);
+        const auto row = fmt::format("{} beside {}, which comes {}", name_of(one), name_of(other),
+                                     patient_first ? "first" : "second");
         server.stop();
         std::optional<Hasty> before;
         if (!patient_first) before.emplace(*store, one, 50ms, 60ms);
-        Caller patient{*store, other, "patient", {.timeout = 60s}};
+        Caller patient{*store, other, row, {.timeout = 60s}};
         const Hasty beside{*store, one, 50ms, 300ms};
         server.cont();
         EXPECT_EQ(patient.why_not(), "") << row;
@@ -187,9 +186,8 @@ TEST(Deadlines, D08_ADurableCallThatWaitedForItsTurnInVainHasNoEffect) {
   server.stop();
   Caller patient{*store, Way::durable, "patient", {.timeout = 60s}};
   const auto failed = [&] {
-    return test::failure_of([&] {
-      count_up(*store, Way::durable, "hasty", {.timeout = 50ms}).get();
-    });
+    return test::failure_of(
+        [&] { count_up(*store, Way::durable, "hasty", {.timeout = 50ms}).get(); });
   };
   // The first may come before the patient one, and is sent then.
   failed();
