@@ -65,7 +65,8 @@ Link::Pulse Link::pulse() {
 }
 
 void Link::doubt() {
-  const auto until = Clock::add(system_clock().steady(), options_.command_timeout + holds_up_);
+  const auto until =
+      Clock::add(Clock::add(system_clock().steady(), options_.command_timeout), holds_up_);
   {
     const Lock lock{mutex_};
     if (!is_open() || flight_.empty() || silent_until_ != SteadyTime::max()) return;
@@ -141,31 +142,40 @@ void Link::mind_silence(SteadyTime now) {
   }
 }
 
-/// One caller's patience is not another's: a server that is only slow still answers those that have
-/// more. But when it answers a new connection, and this one not, this one is lost.
+/// A server that is only slow still answers the calls that have more time than the one that gave up.
+/// But when it answers a new connection, and this one not, this one is lost.
 bool Link::is_waited_for(SteadyTime now) {
   if (kind_ == Kind::listener || !is_open()) return false;
   if (!second_) waits_to_ = appended_;
-  bool is_awaited = false;
-  for (std::size_t i = 0; i < flight_.size() && !is_awaited; ++i) {
-    const Operation* const one = flight_[i].operation;
-    is_awaited = one && (one->runs_at <= waits_to_ || one->timeout > options_.command_timeout);
-  }
-  if (!is_awaited) return false;
+  if (!has_patient_call()) return false;
   if (!second_) {
     second_ = std::make_shared<Line>(options_, reactor_, Kind::shared);
     reactor_.add(std::shared_ptr<Link>{second_, &second_->link});
   }
-  const bool is_in_reply = std::exchange(parts_seen_, parts_) != parts_;
-  const auto other = second_->link.pulse();
-  auto since = other.heard + look_again;
-  const auto waits = static_cast<std::int64_t>(flight_.size());
-  if (holds_up_.count() > 0)
-    since = std::max(since, last_heard_ + waits * (holds_up_ + look_again));
-  if (other.is_ready && now >= since && !is_in_reply && !net::is_readable(socket_->descriptor()))
-    return false;
+  if (is_passed_over(now)) return false;
   silent_until_ = Clock::add(now, look_again);
   return true;
+}
+
+/// One that was there when the connection had been silent for too long, or has more time than that.
+bool Link::has_patient_call() {
+  for (std::size_t i = 0; i < flight_.size(); ++i) {
+    const Operation* const one = flight_[i].operation;
+    if (one && (one->runs_at <= waits_to_ || one->timeout > options_.command_timeout)) return true;
+  }
+  return false;
+}
+
+/// Others are answered, and here not even a part of a reply comes.
+bool Link::is_passed_over(SteadyTime now) {
+  const bool is_in_reply = std::exchange(parts_seen_, parts_) != parts_;
+  const auto other = second_->link.pulse();
+  if (!other.is_ready || is_in_reply || now < other.heard + look_again) return false;
+  const auto each = holds_up_ + look_again;
+  if (holds_up_.count() > 0 &&
+      (now - last_heard_) / each < static_cast<std::int64_t>(flight_.size()))
+    return false;
+  return !net::is_readable(socket_->descriptor());
 }
 
 void Link::leave_second() {

@@ -158,6 +158,8 @@ class Link final : public Source, public Driver {
   void dispose_of_socket(Finished& finished);
   void mind_silence(SteadyTime now);
   bool is_waited_for(SteadyTime now);
+  bool has_patient_call();
+  bool is_passed_over(SteadyTime now);
   void leave_second();
   SteadyTime next_tick() const;
 

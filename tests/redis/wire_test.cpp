@@ -254,9 +254,10 @@ TEST(Wire, ACallThatIsNeverAnsweredTimesOutAndTheSilentConnectionIsReplaced) {
 TEST(Wire, D13_AReplyThatTakesLongOnTheWayIsNoSilence) {
   constexpr int pieces = 12;
   std::atomic<int> failed{0};
+  Event asked;
   FakeServer server{[&](FakeServer::Peer& peer, int) {
-                      if (!peer.greet()) return;
-                      if (peer.command().empty()) return;
+                      if (!peer.greet() || peer.command().empty()) return;
+                      asked.set();
                       peer.send("$" + std::to_string(pieces) + "\r\n");
                       // A piece comes whenever another call has given up.
                       for (int i = 0; i < pieces; ++i) {
@@ -271,7 +272,14 @@ TEST(Wire, D13_AReplyThatTakesLongOnTheWayIsNoSilence) {
   options.command_timeout = 50ms;
   const auto store = redis::open_redis(options);
   std::string large;
-  std::jthread patient{[&] { large = store->run({"GET", "k"}, {.timeout = 60s}).get().as_text(); }};
+  std::jthread patient{[&] {
+    try {
+      large = store->run({"GETDEL", "k"}, {.timeout = 60s}).get().as_text();
+    } catch (const Error& failure) {
+      large = failure.message();
+    }
+  }};
+  asked.wait();
   for (int i = 0; i < pieces; ++i) {
     try {
       store->run({"INCR", "k"}, {.timeout = 60ms}).get();
