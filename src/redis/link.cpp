@@ -142,8 +142,8 @@ void Link::mind_silence(SteadyTime now) {
   }
 }
 
-/// A server that is only slow still answers the calls that have more time than the one that gave up.
-/// But when it answers a new connection, and this one not, this one is lost.
+/// A slow server still answers the calls that have more time than the one that has given up. But
+/// when it answers a new connection, and this one not, this one is lost.
 bool Link::is_waited_for(SteadyTime now) {
   if (kind_ == Kind::listener || !is_open()) return false;
   if (!second_) waits_to_ = appended_;
