@@ -1,5 +1,4 @@
-# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said), small_libraries or fuzzed_libraries (sluice_folder()); tests or
-#                                    optimised_tests (tests.cmake)
+# sluice_precompile(TARGET [KIND])   KIND: libraries (if not said) or tests; small_ or fuzzed_ before libraries: sluice_folder()
 #   The headers of the standard library and of fmt that nearly every file includes are compiled once: two fifths of the
 #   time to build. They hide a missing #include of theirs: floors_test finds those. None of our own
 #   headers: ccache tells a precompiled header by the one that it replaces, so a changed header may be answered by a stale one.
@@ -15,8 +14,8 @@ function(sluice_precompile target)
     set(source ${PROJECT_BINARY_DIR}/generated/${owner}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "")
     add_library(${owner} OBJECT EXCLUDE_FROM_ALL ${source})
-    if(kind MATCHES "tests$")
-      target_compile_options(${owner} PRIVATE ${sluice_${kind}_options})
+    if(kind STREQUAL "tests")
+      target_compile_options(${owner} PRIVATE ${sluice_test_options})
       sluice_by_clang(${owner})
       if(TARGET GTest::gtest)  # the benchmarks do without
         target_link_libraries(${owner} PRIVATE GTest::gtest)

@@ -1,19 +1,20 @@
-# How the tests are compiled: by clang, without optimisation. OPTIMIZED: as calm rooms of the library are, for what computes for
-# seconds. (Of a template that both use, a program has the copy of the test, which is slow without.)
-set(sluice_tests_options)
-set(sluice_optimised_tests_options ${sluice_calm_options})
+# How the tests are compiled: by clang, which takes the least time without optimisation. OPTIMIZED: by the tree's compiler, as calm
+# rooms of the library are: for what computes for seconds. (Of a template that both use, a program has the copy of the test, which is
+# slow without.)
+set(sluice_test_options)
 if(NOT SLUICE_SANITIZE)
-  set(sluice_tests_options -O0)
+  set(sluice_test_options -O0)
 endif()
 
 function(sluice_compile_test target is_optimized)
-  set(kind tests)
-  if(is_optimized AND NOT SLUICE_SANITIZE)
-    set(kind optimised_tests)
+  if(is_optimized)
+    target_compile_options(${target} PRIVATE ${sluice_calm_options})
+    sluice_precompile(${target})
+  else()
+    target_compile_options(${target} PRIVATE ${sluice_test_options})
+    sluice_by_clang(${target})
+    sluice_precompile(${target} tests)
   endif()
-  target_compile_options(${target} PRIVATE ${sluice_${kind}_options})
-  sluice_by_clang(${target})
-  sluice_precompile(${target} ${kind})
 endfunction()
 
 # sluice_test_library(NAME [OPTIMIZED] SOURCES a.cpp ... LIBS sluice_base ...)
