@@ -5,22 +5,23 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/hash_slot.hpp"
 #include "redis/at_server.hpp"
 #include "redis/fake_node.hpp"
 #include "store/reply_error.hpp"
-#include "support/comes_true.hpp"
 
 namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
-using test::comes_true;
 using test::FakeNode;
 using Steady = std::chrono::steady_clock;
 
