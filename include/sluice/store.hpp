@@ -58,6 +58,8 @@ struct CallOptions {
   /// How long to wait for the reply. 0: the Store's `command_timeout`. More: survives a slow server
   /// longer.
   std::chrono::milliseconds timeout{0};
+  /// The call ends at this time of Store::clock() at the latest, whatever `timeout` says.
+  SteadyTime until = SteadyTime::max();
   /// The call does no harm when it is executed twice (it carries a request id, say), so that it may
   /// be sent again after a broken connection. Commands that only read are repeated anyway.
   bool repeatable = false;
@@ -147,8 +149,9 @@ class Store {
   /// Runs a batch in one round trip. An error reply of one item is a Value of type error in its
   /// place; a lost connection is thrown. A WAIT at its end waits until replicas have what the batch
   /// has written. Batches that end with the same WAIT share a connection, which executes them in
-  /// the order of their calls, and a WAIT where they come together; the embedded engine has no
-  /// replicas, and answers 0.
+  /// the order of their calls, and a WAIT where they come together; each ends at its own deadline,
+  /// and without effect if its turn has not come. The embedded engine has no replicas, and answers
+  /// 0.
   virtual Task<std::vector<Value>> run(Batch batch, CallOptions options = {}) = 0;
 
   Task<Value> run(std::initializer_list<std::string_view> command, CallOptions options = {}) {

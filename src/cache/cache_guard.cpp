@@ -80,7 +80,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     const Fill copy_fill = begin_copy(value_key);
     std::exception_ptr down;
     try {
-      auto known = fetch(wanted, copy_fill);
+      auto known = fetch(wanted, copy_fill, deadline);
       if (const auto found = co_await known) co_return *found;
       throw_known_failure(value_key);
       auto joining = flights_->join(std::move(wanted), deadline);
@@ -213,7 +213,8 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   /// What the store has. Empty: nothing that will do; `wanted.replace` says what not.
-  Task<std::optional<CacheObject>> fetch(cache::Flights::Wanted& wanted, Fill copy_fill) {
+  Task<std::optional<CacheObject>> fetch(cache::Flights::Wanted& wanted, Fill copy_fill,
+                                         SteadyTime deadline) {
     const SteadyTime begun = common_->clock().steady();
     if (common_->breaker.is_open(begun)) {
       count(metrics().cache_store_down);
@@ -225,14 +226,15 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     const auto near_fill = begin_near(wanted.value_key, begun);
     Value text;
     try {
-      auto asked = common_->wire.fetch(wanted.value_key);
+      auto asked = common_->wire.fetch(wanted.value_key, deadline);
       text = co_await asked;
       common_->breaker.succeeded();
     } catch (const Error& failure) {
       if (!cache::is_away(failure)) throw;
       count(metrics().cache_store_down);
-      common_->breaker.failed(failure, common_->clock().steady());
-      if (common_->options.when_down != CacheWhenDown::load) throw;
+      const SteadyTime now = common_->clock().steady();
+      common_->breaker.failed(failure, now);
+      if (common_->options.when_down != CacheWhenDown::load || now >= deadline) throw;
     }
     if (text.is_null()) {
       count(metrics().cache_misses);

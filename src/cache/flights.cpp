@@ -52,9 +52,9 @@ Task<Object> Flights::join(Wanted wanted, SteadyTime deadline) {
     if (std::erase(flight->callers, caller) == 1)
       throw Error{
           Errc::timeout,
-          fmt::format("no value for '{}' of the cache '{}' came within the wait of the call: "
-                      "its load takes longer, here or in another process",
-                      shown(wanted.key), common_->names.name())};
+          fmt::format("no value for '{}' of the cache '{}' came within the wait of the call, which "
+                      "waited for {}",
+                      shown(wanted.key), common_->names.name(), flight->waits_for)};
   }
   if (caller->error) std::rethrow_exception(caller->error);
   co_return caller->object;
@@ -164,6 +164,7 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
   const auto fill = common_->failures.begin(flight->value_key, common_->clock().steady());
   Loaded loaded;
   std::exception_ptr error;
+  wait_for(*flight, "its load, which runs or waits for its turn");
   try {
     auto loading = common_->loads.run(flight->value_key, std::move(loader), std::move(need), until);
     Loaded came = co_await loading;
@@ -178,6 +179,7 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
     if (refused.errc() == Errc::overloaded) count(metrics().cache_loads_refused);
     error = std::current_exception();
   }
+  wait_for(*flight, "the store");
   const bool is_usable = loaded.began && !error;
   if (!is_usable || owner.empty()) {
     // The lease first: the next caller can lead at once. Those that wait hear of it in time.
@@ -271,6 +273,7 @@ Task<void> Flights::give_back(FlightPointer flight, std::string owner) {
 Task<void> Flights::rest(FlightPointer flight, Round round, milliseconds left) {
   if (round.has_callers) {
     count(metrics().cache_lease_waits);
+    wait_for(*flight, "its load in another process");
     auto listening = listen();
     const bool begins = co_await listening;
     if (begins) co_return;  // the load may have ended before we listened: look again
@@ -345,6 +348,11 @@ std::pair<Loader, Loads::Need> Flights::loader_of(const Flight& flight) const {
   const std::lock_guard lock{mutex_};
   if (flight.callers.empty()) return {flight.refresher, nullptr};
   return {flight.callers.front()->loader, flight.callers.front()->need};
+}
+
+void Flights::wait_for(Flight& flight, const char* what) {
+  const std::lock_guard lock{mutex_};
+  flight.waits_for = what;
 }
 
 void Flights::replace(Flight& flight, std::string_view head) {

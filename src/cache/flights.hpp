@@ -67,6 +67,7 @@ class Flights : public std::enable_shared_from_this<Flights> {
     std::string value_key;
     // Guarded by mutex_:
     std::string replace;
+    const char* waits_for = "the store";  // as a caller is told whose time is over
     Loader refresher;
     Callers callers;
     std::uint64_t joined = 0;
@@ -100,6 +101,7 @@ class Flights : public std::enable_shared_from_this<Flights> {
   std::uint64_t words_of(const Flight& flight) const;
   std::pair<Loader, Loads::Need> loader_of(const Flight& flight) const;
   void replace(Flight& flight, std::string_view head);
+  void wait_for(Flight& flight, const char* what);
   /// Answers the callers up to `mark`.
   void settle(const FlightPointer& flight, std::uint64_t mark, const Object& object);
   /// False: there was nobody to tell.

@@ -53,13 +53,14 @@ Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words) {
                   durability_);
 }
 
-Task<Value> Wire::fetch(std::string value_key) {
-  if (clock_.is_known(store_.clock().steady())) return store_.run({"GET", value_key});
-  constexpr auto both = [](Wire& wire, std::string key) -> Task<Value> {
+Task<Value> Wire::fetch(std::string value_key, SteadyTime until) {
+  const CallOptions in_time{.until = until};
+  if (clock_.is_known(store_.clock().steady())) return store_.run({"GET", value_key}, in_time);
+  constexpr auto both = [](Wire& wire, std::string key, CallOptions options) -> Task<Value> {
     Batch batch;
     batch.add({"GET", key});
     batch.add({"TIME"});
-    auto asked = wire.store_.run(std::move(batch));
+    auto asked = wire.store_.run(std::move(batch), options);
     std::vector<Value> replies = co_await asked;
     const std::string_view command[] = {"GET", key};
     if (replies.at(0).is_error()) throw error_of_command(replies[0].as_text(), command);
@@ -71,7 +72,7 @@ Task<Value> Wire::fetch(std::string value_key) {
     }
     co_return std::move(replies[0]);
   };
-  return both(*this, std::move(value_key));
+  return both(*this, std::move(value_key), in_time);
 }
 
 Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std::string replace) {

@@ -53,7 +53,7 @@ class Wire {
         channel_(names.channel()) {}
 
   /// The text of the value; null: there is none.
-  Task<Value> fetch(std::string value_key);
+  Task<Value> fetch(std::string value_key, SteadyTime until);
   Task<Look> look(std::string value_key, std::string owner, bool waits, std::string replace);
   /// `owner` empty: whoever has the lease, and where replicas are demanded they have it. False: the
   /// lease is over, or was taken away.

@@ -1,9 +1,12 @@
 #include "redis/calls.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/integer.hpp"
 #include "resp/command_table.hpp"
+#include "sluice/metrics.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice::redis {
@@ -16,9 +19,10 @@ bool is_forgotten_script(const Value& reply) {
 
 SteadyTime deadline_of(const RedisOptions& server, const CallOptions& options,
                        milliseconds blocks_for) {
-  if (blocks_for == milliseconds::max()) return SteadyTime::max();
+  if (blocks_for == milliseconds::max()) return options.until;
   const auto timeout = options.timeout.count() > 0 ? options.timeout : server.command_timeout;
-  return Clock::add(Clock::add(system_clock().steady(), timeout), blocks_for);
+  const auto own = Clock::add(Clock::add(system_clock().steady(), timeout), blocks_for);
+  return std::min(own, options.until);
 }
 
 CallOptions rest_of(const RedisOptions& server, CallOptions options, SteadyTime begun) {
@@ -99,10 +103,9 @@ Task<DurableLine::Answer> exchange_batch(Link& link, Batch batch, Request reques
 }
 
 Task<DurableLine::Answer> call_durably(std::shared_ptr<Client> client, DurableLine::Wait wait,
-                                       Batch batch, CallOptions options, int slot) {
-  DurableLine::Call call{std::move(batch), options, slot};
+                                       DurableLine::Call call) {
   const auto line = client->durable_line(wait);
-  auto running = line->run(std::move(call));
+  auto running = DurableLine::run(std::move(client), line, std::move(call));
   co_return co_await running;
 }
 
@@ -145,34 +148,87 @@ Task<void> ask_for_changes(std::shared_ptr<Client> client) {
   }
 }
 
-DurableLine::DurableLine(Client& client, const Wait& wait, std::shared_ptr<Link> link)
-    : client_(client),
-      wait_(wait),
+namespace {
+
+Error late(const RedisOptions& server, bool was_sent) {
+  if (!was_sent)
+    return Error{Errc::timeout,
+                 fmt::format("batches before it, which wait for replicas of {}, took its time",
+                             describe(server))};
+  count(metrics().redis_unknown);
+  return Error{Errc::timeout, fmt::format("no reply from {} in time", describe(server)),
+               Effect::unknown};
+}
+
+}  // namespace
+
+DurableLine::DurableLine(const Wait& wait, std::shared_ptr<Link> link)
+    : wait_(wait),
       link_(std::move(link)),
       calls_(link_.get(), most_at_once,
-             [this](std::vector<Call> calls) { return send(std::move(calls)); }) {}
+             [this](std::vector<CallerPtr> callers) { return send(std::move(callers)); }) {}
 
-Task<std::vector<DurableLine::Answer>> DurableLine::send(std::vector<Call> calls) {
+Task<DurableLine::Answer> DurableLine::run(std::shared_ptr<Client> client,
+                                           std::shared_ptr<DurableLine> self, Call call) {
+  const auto deadline = call.deadline;
+  const auto caller = std::make_shared<Caller>(self->link_.get(), std::move(call));
+  spawn(attend(client, self, caller));
+  // The link ends what has no more time than its call, and knows what has become of it.
+  const bool link_ends_it = caller->stage == Stage::sent && caller->ends <= deadline;
+  if (link_ends_it) {
+    co_await caller->done;
+  } else if (const bool in_time = co_await wait_until(caller->done, system_clock(), deadline);
+             !in_time) {
+    const bool was_sent = caller->pass_to(Stage::left) == Stage::sent;
+    self->link_->doubt();
+    throw late(client->options(), was_sent);
+  }
+  if (caller->failure) std::rethrow_exception(caller->failure);
+  co_return std::move(caller->answer);
+}
+
+/// Goes on when the caller has left.
+Task<void> DurableLine::attend(std::shared_ptr<Client> /*kept*/, std::shared_ptr<DurableLine> self,
+                               CallerPtr caller) {
+  try {
+    auto calling = self->calls_.call(caller);
+    caller->answer = co_await calling;
+  } catch (...) {
+    caller->failure = std::current_exception();
+  }
+  caller->done.complete();
+}
+
+Task<std::vector<DurableLine::Answer>> DurableLine::send(std::vector<CallerPtr> callers) {
   Batch all;
   Request request{Request::Kind::batch};
   CallOptions options{.repeatable = true};
-  for (const Call& call : calls) {
+  auto deadline = SteadyTime::min();
+  for (const auto& caller : callers) deadline = std::max(deadline, caller->call.deadline);
+  std::vector<Answer> answers(callers.size());
+  std::vector<std::size_t> sent;
+  for (std::size_t place = 0; place < callers.size(); ++place) {
+    const Call& call = callers[place]->call;
+    callers[place]->ends = deadline;
+    if (callers[place]->pass_to(Stage::sent) == Stage::left) continue;
+    sent.push_back(place);
     options.repeatable &= call.options.repeatable;
     options.timeout = std::max(options.timeout, call.options.timeout);
     for (std::size_t i = 0; i + 1 < call.batch.size(); ++i) all.add(call.batch.items()[i]);
   }
+  if (sent.empty()) co_return answers;
+  const Call& first = callers[sent.front()]->call;
   for (const auto& item : all.items()) add_item(request, item);
-  all.add(calls.front().batch.items().back());
+  all.add(first.batch.items().back());
   add_item(request, all.items().back(), true);
-  const auto deadline = deadline_of(client_.options(), options, wait_.within);
-  auto exchanged = exchange_batch(*link_, std::move(all), std::move(request), deadline, options,
-                                  calls.front().slot);
+  auto exchanged =
+      exchange_batch(*link_, std::move(all), std::move(request), deadline, options, first.slot);
   Answer answer = co_await exchanged;
-  std::vector<Answer> answers;
   auto next = answer.replies.begin();
-  for (const Call& call : calls) {
-    const auto end = next + static_cast<std::ptrdiff_t>(call.batch.size() - 1);
-    auto& replies = answers.emplace_back(Answer{.replies = {}, .outcome = answer.outcome}).replies;
+  for (const auto place : sent) {
+    const auto end = next + static_cast<std::ptrdiff_t>(callers[place]->call.batch.size() - 1);
+    answers[place].outcome = answer.outcome;
+    auto& replies = answers[place].replies;
     replies.assign(std::move_iterator{next}, std::move_iterator{end});
     replies.push_back(answer.replies.back());
     next = end;

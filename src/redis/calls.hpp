@@ -42,10 +42,8 @@ void add_item(Request& request, const Batch::Item& item, bool is_wait = false);
 Task<DurableLine::Answer> exchange_batch(Link& link, Batch batch, Request request,
                                          SteadyTime deadline, CallOptions options,
                                          int slot = Operation::no_slot);
-/// `slot`: of an item, where the server is a node of a cluster.
 Task<DurableLine::Answer> call_durably(std::shared_ptr<Client> client, DurableLine::Wait wait,
-                                       Batch batch, CallOptions options,
-                                       int slot = Operation::no_slot);
+                                       DurableLine::Call call);
 
 /// Asks the server as long as the Client's trackers have a question.
 Task<void> ask_for_changes(std::shared_ptr<Client> client);

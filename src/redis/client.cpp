@@ -69,7 +69,8 @@ void Client::read_last(const Links& links, Patience& patience) {
 }
 
 void Client::close() {
-  leave();
+  const std::shared_ptr<Client> self[] = {shared_from_this()};
+  leave(self);
   reactor_.stop();
   callbacks().end();
 }
@@ -100,36 +101,47 @@ void Client::abandon() {
   }
 }
 
-void Client::leave() {
-  await_running_timer();
+Client::Links Client::begin_to_leave(std::vector<std::shared_ptr<Borrower>>& borrowers) {
   Links links{listener_};
-  std::list<std::shared_ptr<Borrower>> borrowers;
-  {
-    const std::lock_guard lock{mutex_};
-    closed_ = true;
-    links.insert(links.end(), lent_.begin(), lent_.end());
-    for (const auto& [wait, line] : durable_lines_) links.push_back(line->link());
-    links.insert(links.end(), spare_.begin(), spare_.end());
-    spare_.clear();
-    for (const auto& borrower : borrowers_) borrower->link = lend();
-    borrowers.swap(borrowers_);
-  }
-  Patience patience;
-  links.push_back(link_);
-  read_last(links, patience);
-  // What has waited on another link gives back what it has by the shared one.
-  links.pop_back();
-  for (const auto& link : links) link->close();
-  read_last({link_}, patience);
-  link_->close();
-  for (const auto& borrower : borrowers) borrower->called.complete();
-  await_running_timer();
-  links.push_back(link_);
-  for (const auto& link : links) reactor_.remove(*link);
+  const std::lock_guard lock{mutex_};
+  closed_ = true;
+  links.insert(links.end(), lent_.begin(), lent_.end());
+  for (const auto& [wait, line] : durable_lines_) links.push_back(line->link());
+  links.insert(links.end(), spare_.begin(), spare_.end());
+  spare_.clear();
+  for (const auto& borrower : borrowers_) borrower->link = lend();
+  borrowers.insert(borrowers.end(), borrowers_.begin(), borrowers_.end());
+  borrowers_.clear();
+  return links;
 }
 
-std::shared_ptr<Link> Client::make_link(Link::Kind kind) {
-  auto link = std::make_shared<Link>(options_, reactor_, hearer_, trackers_, kind);
+void Client::leave(std::span<const std::shared_ptr<Client>> clients) {
+  if (clients.empty()) return;
+  await_running_timer();
+  Links links;
+  Links shared;
+  std::vector<std::shared_ptr<Borrower>> borrowers;
+  for (const auto& client : clients) {
+    const Links others = client->begin_to_leave(borrowers);
+    links.insert(links.end(), others.begin(), others.end());
+    shared.push_back(client->link_);
+  }
+  Client& any = *clients.front();
+  Patience patience;
+  Links all = links;
+  all.insert(all.end(), shared.begin(), shared.end());
+  any.read_last(all, patience);
+  // What has waited on another link gives back what it has by the shared one.
+  for (const auto& link : links) link->close();
+  any.read_last(shared, patience);
+  for (const auto& link : shared) link->close();
+  for (const auto& borrower : borrowers) borrower->called.complete();
+  await_running_timer();
+  for (const auto& link : all) any.reactor_.remove(*link);
+}
+
+std::shared_ptr<Link> Client::make_link(Link::Kind kind, milliseconds holds_up) {
+  auto link = std::make_shared<Link>(options_, reactor_, hearer_, trackers_, kind, holds_up);
   if (closed_) {
     link->close();
   } else {
@@ -206,7 +218,8 @@ std::shared_ptr<DurableLine> Client::durable_line(const DurableLine::Wait& wait)
   if (durable_lines_.size() >= most_durable_lines && !durable_lines_.contains(wait))
     end_idle_durable_lines();
   auto& line = durable_lines_[wait];
-  if (!line) line = std::make_shared<DurableLine>(*this, wait, make_link(Link::Kind::durable));
+  if (!line)
+    line = std::make_shared<DurableLine>(wait, make_link(Link::Kind::durable, wait.within));
   return line;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/process.hpp"
@@ -48,8 +49,9 @@ class Client : public std::enable_shared_from_this<Client> {
   /// Errc::closed then.
   /// The thread has ended after this, unless it is the caller.
   void close();
-  /// The same, but for the thread.
-  void leave();
+  /// The same, but for the thread; of several in one company, whose silent servers are waited for
+  /// at the same time.
+  static void leave(std::span<const std::shared_ptr<Client>> clients);
   /// The same at once, when nothing is under way.
   void abandon();
 
@@ -78,7 +80,7 @@ class Client : public std::enable_shared_from_this<Client> {
 
   // REQUIRES: mutex_ is held
   std::shared_ptr<Link> lend();
-  std::shared_ptr<Link> make_link(Link::Kind kind);
+  std::shared_ptr<Link> make_link(Link::Kind kind, std::chrono::milliseconds holds_up = {});
   void end_idle_durable_lines();
   void add(const std::shared_ptr<Link>& link);
 
@@ -88,6 +90,8 @@ class Client : public std::enable_shared_from_this<Client> {
     int rounds = 10'000;     ///< a coroutine may send for ever
   };
   void read_last(const Links& links, Patience& patience);
+  /// Lends and connects nothing from now on. Its connections but the shared one.
+  Links begin_to_leave(std::vector<std::shared_ptr<Borrower>>& borrowers);
 
   const RedisOptions options_;
   const unsigned forks_ = fork_count();

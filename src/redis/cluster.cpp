@@ -128,7 +128,9 @@ void Cluster::close() {
   }
   for (const auto& [endpoint, node] : nodes)
     if (node->replicas) node->replicas->close();
-  for (const auto& [endpoint, node] : nodes) node->client->leave();
+  std::vector<std::shared_ptr<Client>> clients;
+  for (const auto& [endpoint, node] : nodes) clients.push_back(node->client);
+  Client::leave(clients);
   reactor_->remove(*this);
   reactor_->stop();
   callbacks_->end();

@@ -79,8 +79,10 @@ class Round {
 
   std::list<Part>& parts() noexcept { return parts_; }
 
-  void gather() {
+  /// `fenced`: also of what had to pass a fence.
+  void gather(bool fenced) {
     for (auto& routed_item : routed_) {
+      if (routed_item.way.must_pause() || (!fenced && routed_item.way.next().before)) continue;
       const auto& node = routed_item.way.next().node;
       if (!node) {
         routed_item.way.found_nobody();
@@ -154,18 +156,29 @@ void add_copies(std::optional<Value>& copies, Value reply) {
     copies = std::move(reply);
 }
 
-Task<void> pass_fences(Cluster& cluster, const std::list<RoutedItem>& routed) {
+bool has_fence(const RoutedItem& routed_item) { return routed_item.way.next().before != nullptr; }
+
+/// Each node of before is asked once, all at the same time.
+Task<void> pass_fences(Cluster& cluster, std::list<RoutedItem>& routed, SteadyTime deadline) {
   std::vector<NodePtr> passed;
-  for (const auto& routed_item : routed) {
-    const Course course = routed_item.way.next();
-    if (!course.before || std::ranges::find(passed, course.before) != passed.end()) continue;
-    passed.push_back(course.before);
-    co_await pass_fence(cluster, course, routed_item.way.slot(), system_clock().steady());
+  std::vector<Task<void>> fences;
+  for (auto& routed_item : routed) {
+    const NodePtr& before = routed_item.way.next().before;
+    if (!before || std::ranges::find(passed, before) != passed.end()) continue;
+    passed.push_back(before);
+    fences.push_back(pass_fence(cluster, routed_item.way, deadline));
   }
+  auto all = when_all(std::move(fences));
+  co_await all;
+  if (system_clock().steady() < deadline) co_return;
+  for (auto& routed_item : routed)
+    if (has_fence(routed_item)) routed_item.way.held_up();
 }
 
-Task<void> call_durably_at(Part& part, DurableLine::Wait wait, CallOptions options) {
-  auto calling = call_durably(part.node->client, wait, std::move(part.batch), options, part.slot());
+Task<void> call_durably_at(Part& part, DurableLine::Wait wait, SteadyTime deadline,
+                           CallOptions options) {
+  DurableLine::Call call{std::move(part.batch), deadline, options, part.slot()};
+  auto calling = call_durably(part.node->client, wait, std::move(call));
   try {
     auto answer = co_await calling;
     part.replies = std::move(answer.replies);
@@ -187,7 +200,7 @@ Task<void> exchange(Cluster& cluster, Round& round, std::optional<DurableLine::W
     std::vector<Task<void>> calls;
     for (auto& part : round.parts()) {
       part.batch.add(last);
-      calls.push_back(call_durably_at(part, *wait, options));
+      calls.push_back(call_durably_at(part, *wait, deadline, options));
     }
     calls.push_back(look_soon(cluster));  // when the others are on their way
     auto all = when_all(std::move(calls));
@@ -246,10 +259,12 @@ Task<std::vector<Value>> call_batch(ClusterPtr cluster, Batch batch, std::vector
   for (std::size_t i = 0; i < slots.size(); ++i)
     routed.push_back({.item = i, .way = Way{*cluster, slots[i], begin}});
   Tally tally;
-  while (!routed.empty()) {
-    co_await pass_fences(*cluster, routed);
+  for (bool is_first = true; !routed.empty(); is_first = false) {
+    // What need not pass a fence does not wait for those that must.
+    const bool fenced = !is_first || std::ranges::all_of(routed, has_fence);
+    if (fenced) co_await pass_fences(*cluster, routed, deadline);
     Round round{batch, routed, replies};
-    round.gather();
+    round.gather(fenced);
     co_await exchange(*cluster, round, wait, batch.items().back(), deadline, options);
     for (auto& part : round.parts()) {
       if (part.failure) {

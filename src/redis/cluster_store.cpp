@@ -55,7 +55,11 @@ Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions opti
       co_await pause(*cluster, way, request.name(0), deadline, was_sent);
       continue;
     }
-    if (course.before) co_await pass_fence(*cluster, course, slot, system_clock().steady());
+    if (course.before) co_await pass_fence(*cluster, way, deadline);
+    if (way.must_pause()) {
+      co_await pause(*cluster, way, request.name(0), deadline, was_sent);
+      continue;
+    }
     const NodePtr& node = course.node;
     Link& link = node->client->link();
     Attempt attempt{request, course, deadline, options, link, slot};
@@ -152,7 +156,11 @@ Task<Value> call_blocking(ClusterPtr cluster, int slot, Blocking blocking, CallO
       co_await pause(*cluster, way, request.name(0), deadline, was_sent);
       continue;
     }
-    if (course.before) co_await pass_fence(*cluster, course, slot, system_clock().steady());
+    if (course.before) co_await pass_fence(*cluster, way, deadline);
+    if (way.must_pause()) {
+      co_await pause(*cluster, way, request.name(0), deadline, was_sent);
+      continue;
+    }
     auto borrowing = course.node->client->borrow(patience);
     {
       Loan loan{course.node->client, co_await borrowing};

@@ -57,25 +57,34 @@ void Way::found_nobody() {
   pauses_ = true;
 }
 
+void Way::held_up() {
+  refusal_ = fmt::format("{}, which had the slot before, does not say whether it has gone on",
+                         to_string(next_.before->endpoint));
+  pauses_ = true;
+}
+
 void Way::paused(SteadyTime now) {
   pauses_ = false;
   hops_ = 0;
   next_ = find(now);
 }
 
-Task<void> pass_fence(Cluster& cluster, const Course& course, int slot, SteadyTime now) {
-  Link& link = course.before->client->link();
-  if (course.before->is_silent.load(std::memory_order_relaxed)) co_return;
+Task<void> pass_fence(Cluster& cluster, Way& way, SteadyTime deadline) {
+  const NodePtr before = way.next().before;
+  Link& link = before->client->link();
+  if (before->is_silent.load(std::memory_order_relaxed)) co_return;
   const bool is_connected = link.pulse().is_ready;
   static constexpr std::string_view ping[] = {"PING"};
   Request request;
   request.add(ping);
   Value reply;
-  Operation fence{request, {&reply, 1}, now + patience, {}, &link, slot};
+  const auto until = std::min(system_clock().steady() + patience, deadline);
+  Operation fence{request, {&reply, 1}, until, {}, &link, way.slot()};
   fence.once = true;
   link.submit(fence);
   if (!is_connected) cluster.look();  // what waits there is given back, in order, and this last
   co_await fence.done;
+  if (system_clock().steady() >= deadline) way.held_up();
 }
 
 Error overdue(Cluster& cluster, const Way& way, const std::string& what, bool was_sent) {

@@ -29,6 +29,8 @@ class Way {
   void refused(const Node& by, const std::string& error, bool of_script = false);
   /// Nobody has the slot.
   void found_nobody();
+  /// The time was over before a reply to the fence.
+  void held_up();
   bool must_pause() const noexcept { return pauses_; }
   /// How long, before the next attempt; then it is found. In a crowd longer: each asks.
   std::chrono::microseconds pause() noexcept {
@@ -54,8 +56,9 @@ class Way {
   std::string refusal_;
 };
 
-/// Before the first call by a new course: all calls by the one before have gone on.
-Task<void> pass_fence(Cluster& cluster, const Course& course, int slot, SteadyTime now);
+/// Before the first call by a new course: all calls by the one before have gone on. At `deadline`
+/// the way must pause. REQUIRES: way.next().before
+Task<void> pass_fence(Cluster& cluster, Way& way, SteadyTime deadline);
 
 /// There was no time for another attempt. `what`: was refused.
 Error overdue(Cluster& cluster, const Way& way, const std::string& what, bool was_sent);

@@ -6,8 +6,14 @@
 /// also when that was given up unanswered.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "redis/link.hpp"
 #include "store/combiner.hpp"
@@ -32,6 +38,7 @@ class DurableLine {
   };
   struct Call {
     Batch batch;  ///< with the WAIT at its end
+    SteadyTime deadline;
     CallOptions options;
     int slot = Operation::no_slot;  ///< of an item; a node that has lost it loses the others, too
   };
@@ -40,22 +47,42 @@ class DurableLine {
     Outcome outcome;
   };
 
-  /// `client` has this object.
-  DurableLine(Client& client, const Wait& wait, std::shared_ptr<Link> link);
+  DurableLine(const Wait& wait, std::shared_ptr<Link> link);
 
   const std::shared_ptr<Link>& link() const noexcept { return link_; }
-  /// The caller keeps the client alive meanwhile.
-  Task<Answer> run(Call call) { return calls_.call(std::move(call)); }
+  /// By the deadline of the call, whatever others wait for; the line goes on with what was sent.
+  /// `client` has `self`.
+  static Task<Answer> run(std::shared_ptr<Client> client, std::shared_ptr<DurableLine> self,
+                          Call call);
 
  private:
   static constexpr std::size_t most_at_once = 256;
 
-  Task<std::vector<Answer>> send(std::vector<Call> calls);
+  enum class Stage : std::uint8_t { waits, sent, left };
+  struct Caller {
+    Caller(Driver* driver, Call made) : call(std::move(made)), done(driver) {}
+    /// Unless it has passed to another stage before. The one that it is in.
+    Stage pass_to(Stage next) noexcept {
+      auto before = Stage::waits;
+      return stage.compare_exchange_strong(before, next) ? next : before;
+    }
 
-  Client& client_;
+    const Call call;
+    std::atomic<Stage> stage{Stage::waits};
+    SteadyTime ends{};  ///< once it is sent: what it travels in
+    Answer answer;
+    std::exception_ptr failure;
+    Completion done;
+  };
+  using CallerPtr = std::shared_ptr<Caller>;
+
+  static Task<void> attend(std::shared_ptr<Client> client, std::shared_ptr<DurableLine> self,
+                           CallerPtr caller);
+  Task<std::vector<Answer>> send(std::vector<CallerPtr> callers);
+
   const Wait wait_;
   const std::shared_ptr<Link> link_;
-  Combiner<Call, Answer> calls_;
+  Combiner<CallerPtr, Answer> calls_;
 };
 
 }  // namespace sluice::redis

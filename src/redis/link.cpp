@@ -6,20 +6,34 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "base/process.hpp"
+#include "net/socket.hpp"
+#include "redis/line.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
 namespace sluice::redis {
 
+namespace {
+
+using namespace std::chrono_literals;
+
+/// While a connection is silent: how often, and how long another one is answered before that is
+/// told from chance.
+constexpr std::chrono::milliseconds look_again{100};
+
+}  // namespace
+
 Link::Link(const RedisOptions& options, Reactor& reactor, Hearer& hearer, Trackers& trackers,
-           Kind kind)
+           Kind kind, std::chrono::milliseconds holds_up)
     : options_(options),
       reactor_(reactor),
       hearer_(hearer),
       trackers_(trackers),
       kind_(kind),
+      holds_up_(holds_up),
       server_(describe(options)),
       endpoint_(options.endpoint),
       forks_(fork_count()),
@@ -50,6 +64,18 @@ Link::Pulse Link::pulse() {
   return {state_ == State::ready, !flight_.empty(), last_heard_};
 }
 
+void Link::doubt() {
+  const auto until =
+      Clock::add(Clock::add(system_clock().steady(), options_.command_timeout), holds_up_);
+  {
+    const Lock lock{mutex_};
+    if (!is_open() || flight_.empty() || silent_until_ != SteadyTime::max()) return;
+    silent_until_ = until;
+    arm();
+  }
+  reactor_.wake_before(until);
+}
+
 void Link::drop(const std::string& why) {
   const Lock lock{mutex_};
   if (is_open()) lose(why);
@@ -75,6 +101,7 @@ SteadyTime Link::on_tick(SteadyTime now) {
                        attempt_time().count()),
            Errc::timeout);
     if (is_open()) mind_silence(now);
+    if (!is_open() || silent_until_ == SteadyTime::max()) leave_second();
     if (is_open() && now >= certificates_at_)
       certificates_at_ = options_.tls->warn_of_ends(server_, *socket_);
     flush(lock);
@@ -106,13 +133,56 @@ SteadyTime Link::next_tick() const {
 }
 
 void Link::mind_silence(SteadyTime now) {
-  if (now >= silent_until_) {
+  if (now >= silent_until_ && !is_waited_for(now)) {
     lose("it has been silent for too long", Errc::timeout);
   } else if (hears() && !pinged_ && now >= Clock::add(last_heard_, options_.idle)) {
     ping(ReadBy::anybody);
     pinged_ = true;
     silent_until_ = std::min(silent_until_, Clock::add(now, options_.command_timeout));
   }
+}
+
+/// A slow server still answers the calls that have more time than the one that has given up. But
+/// when it answers a new connection, and this one not, this one is lost.
+bool Link::is_waited_for(SteadyTime now) {
+  if (kind_ == Kind::listener || !is_open()) return false;
+  if (!second_) waits_to_ = appended_;
+  if (!has_patient_call()) return false;
+  if (!second_) {
+    second_ = std::make_shared<Line>(options_, reactor_, Kind::shared);
+    reactor_.add(std::shared_ptr<Link>{second_, &second_->link});
+  }
+  if (is_passed_over(now)) return false;
+  silent_until_ = Clock::add(now, look_again);
+  return true;
+}
+
+/// One that was there when the connection had been silent for too long, or has more time than that.
+bool Link::has_patient_call() {
+  for (std::size_t i = 0; i < flight_.size(); ++i) {
+    const Operation* const one = flight_[i].operation;
+    if (one && (one->runs_at <= waits_to_ || one->timeout > options_.command_timeout)) return true;
+  }
+  return false;
+}
+
+/// Others are answered, and here not even a part of a reply comes.
+bool Link::is_passed_over(SteadyTime now) {
+  const bool is_in_reply = std::exchange(parts_seen_, parts_) != parts_;
+  const auto other = second_->link.pulse();
+  if (!other.is_ready || is_in_reply || now < other.heard + look_again) return false;
+  const auto each = holds_up_ + look_again;
+  if (holds_up_.count() > 0 &&
+      (now - last_heard_) / each < static_cast<std::int64_t>(flight_.size()))
+    return false;
+  return !net::is_readable(socket_->descriptor());
+}
+
+void Link::leave_second() {
+  if (!second_) return;
+  second_->link.close();
+  reactor_.remove(second_->link);
+  second_.reset();
 }
 
 std::chrono::milliseconds Link::attempt_time() const {

@@ -42,6 +42,8 @@
 
 namespace sluice::redis {
 
+struct Line;
+
 class Link final : public Source, public Driver {
  public:
   enum class Kind {
@@ -51,8 +53,9 @@ class Link final : public Source, public Driver {
     durable,   ///< for what replicas have to have; connected as `lent`
   };
 
-  Link(const RedisOptions& options, Reactor& reactor, Hearer& hearer, Trackers& trackers,
-       Kind kind);
+  /// `holds_up`: a request here may hold up the later ones for so long, though the server lives.
+  Link(const RedisOptions& options, Reactor& reactor, Hearer& hearer, Trackers& trackers, Kind kind,
+       std::chrono::milliseconds holds_up = {});
   ~Link() override;
 
   /// Takes an operation; it will be completed, perhaps before this returns.
@@ -73,6 +76,8 @@ class Link final : public Source, public Driver {
   void return_calls(const std::function<bool(const Operation&)>& is_elsewhere);
   /// Connects anew, though the server has not closed.
   void drop(const std::string& why);
+  /// A caller has given up whose call waits here, or behind one that does.
+  void doubt();
   struct Pulse {
     bool is_ready;     ///< connected and greeted
     bool awaits;       ///< replies
@@ -152,6 +157,10 @@ class Link final : public Source, public Driver {
   void lose(const Error& failure);
   void dispose_of_socket(Finished& finished);
   void mind_silence(SteadyTime now);
+  bool is_waited_for(SteadyTime now);
+  bool has_patient_call();
+  bool is_passed_over(SteadyTime now);
+  void leave_second();
   SteadyTime next_tick() const;
 
   const RedisOptions& options_;
@@ -159,6 +168,7 @@ class Link final : public Source, public Driver {
   Hearer& hearer_;
   Trackers& trackers_;
   const Kind kind_;
+  const std::chrono::milliseconds holds_up_;
   const std::string server_;
   net::Endpoint endpoint_;  // where it is, as this attempt or connection knows it
   std::uint64_t turn_ = 0;  // of MovingEndpoint, when that was asked
@@ -193,7 +203,11 @@ class Link final : public Source, public Driver {
   SteadyTime ready_since_{};
   SteadyTime last_heard_{};
   SteadyTime silent_until_ =
-      SteadyTime::max();  // a call timed out: answer one in time by then, or connect anew
+      SteadyTime::max();          // a call timed out: answer one in time by then, or connect anew
+  std::shared_ptr<Line> second_;  // while it is silent: whether others are answered
+  std::uint64_t waits_to_ = 0;    // bytes: what was sent up to here when that began, is waited for
+  std::uint64_t parts_ = 0;       // of replies; how often some came, and no end
+  std::uint64_t parts_seen_ = 0;
   bool pinged_ = false;
 
   std::string out_;      // to be sent next

@@ -302,6 +302,7 @@ void Link::close() {
     const Lock lock{mutex_};
     if (state_ == State::closed) return;
     state_ = State::closed;
+    leave_second();
     const auto end = [&](Operation* operation, bool in_flight) {
       if (operation)
         finished.fail(

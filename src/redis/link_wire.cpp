@@ -203,8 +203,10 @@ bool Link::digest(net::Transfer transfer) {
   } catch (const Error& error) {
     nonsense = error.message();
   }
+  const bool is_part = inbox_.empty();
   take_all(nonsense);
   Lock lock{mutex_};
+  parts_ += is_part ? 1 : 0;
   refuse_surplus();
   flush(lock);
   return is_wired();

@@ -28,6 +28,7 @@ struct Operation {
       : request(what),
         replies(where),
         deadline(until),
+        timeout(options.timeout),
         repeatable(options.repeatable),
         messages_first(options.messages_first),
         slot(of_slot),
@@ -37,6 +38,7 @@ struct Operation {
   const Request& request;
   const std::span<Value> replies;  ///< one for each command of the request
   const SteadyTime deadline;
+  const std::chrono::milliseconds timeout;  ///< as its caller has said; 0: as the Store does
   const bool repeatable;
   const bool messages_first;
   const int slot;  ///< of a cluster, for which the server of this link is asked

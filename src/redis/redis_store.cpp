@@ -51,9 +51,9 @@ Task<Value> read(ClientPtr client, std::shared_ptr<Replicas> replicas, Request r
 
 Task<Value> call_blocking(ClientPtr client, Request request, milliseconds blocks_for,
                           CallOptions options) {
+  const auto deadline = deadline_of(client->options(), options, blocks_for);
   auto borrowing = client->borrow(deadline_of(client->options(), options));
   Loan loan{client, co_await borrowing};
-  const auto deadline = deadline_of(client->options(), options, blocks_for);
   Value reply;
   const auto outcome =
       co_await exchange(loan.link(), request, std::span{&reply, 1}, deadline, options);
@@ -71,7 +71,8 @@ Task<std::vector<Value>> call_batch(ClientPtr client, Batch batch, Request reque
 
 Task<std::vector<Value>> call_durable_batch(ClientPtr client, DurableLine::Wait wait, Batch batch,
                                             CallOptions options) {
-  auto calling = call_durably(std::move(client), wait, std::move(batch), options);
+  const auto deadline = deadline_of(client->options(), options, wait.within);
+  auto calling = call_durably(std::move(client), wait, {std::move(batch), deadline, options});
   auto answer = co_await calling;
   co_return std::move(answer.replies);
 }

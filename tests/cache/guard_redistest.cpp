@@ -1,4 +1,5 @@
 // Cache guards of several processes on a real server, which is stopped, emptied and filled up.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -18,6 +19,7 @@
 #include "sluice/shared_bloom_filter.hpp"
 #include "sluice/when_all.hpp"
 #include "support/comes_true.hpp"
+#include "support/fault_proxy.hpp"
 #include "support/paths.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
@@ -399,6 +401,81 @@ TEST(GuardOnReplica, WhatItDoesNotKnowInTimeIsNotAcknowledged) {
   EXPECT_EQ(cache.get("1", [] { return std::string{"two"}; }).get(), "two");
   expect_unsynced(cache.invalidate_twice("1", 1min));
   EXPECT_EQ(store->run({"EXISTS", "user:1"}).get().as_integer(), 0);
+}
+
+/// What a call waits for when its time is over.
+struct Stage {
+  std::string_view name;
+  std::string_view held;  ///< the reply to it never comes; empty: the load does not end
+  std::size_t skip = 0;
+  bool is_elsewhere = false;  ///< the load
+  std::string_view told;
+};
+
+TEST_F(GuardOnServer, BC04_ACallEndsWithItsWaitAndNamesWhatHeldItUp) {
+  for (const Stage& stage :
+       {Stage{.name = "GET", .held = "GET", .told = "no reply from"},
+        Stage{.name = "look", .held = "EVALSHA", .told = "waited for the store"},
+        Stage{.name = "load", .held = {}, .told = "waited for its load, which"},
+        Stage{.name = "other", .held = {}, .is_elsewhere = true, .told = "in another process"},
+        Stage{.name = "store", .held = "EVALSHA", .skip = 1, .told = "waited for the store"}}) {
+    auto shortest = 60'000ms;
+    for (int round = 0; round < 3; ++round) {
+      const auto key = fmt::format("{}{}", stage.name, round);
+      test::FaultProxy proxy{server_.port()};
+      const auto store = open(proxy.url());
+      const auto elsewhere = open_patiently(server_.url());
+      std::promise<void> ended;
+      const auto load = [&, end = ended.get_future().share()] {
+        if (stage.held.empty()) end.wait();
+        return std::string{"value"};
+      };
+      Cache other{*elsewhere, "user", {.wait = 60s}};
+      Cache cache{*store, "user", {.wait = 60s}};
+      cache.get("before" + key, [] { return std::string{"value"}; }).get();  // scripts are known
+      std::future<void> loading;
+      if (stage.is_elsewhere) {
+        loading = std::async(std::launch::async, [&] { other.get(key, load).get(); });
+        EXPECT_TRUE(comes_true([&] {
+          return side_.command({"EXISTS", "sluice_cache_lease:{user:" + key + "}"}) ==
+                 Value::integer(1);
+        }));
+      }
+      if (!stage.held.empty())
+        proxy.on(test::reply_to(stage.held), {.fault = test::LineFault::hold, .skip = stage.skip});
+      const auto begin = std::chrono::steady_clock::now();
+      try {
+        cache.get(key, load, {.wait = 100ms}).get();
+        ADD_FAILURE() << stage.name << " has not held it up";
+      } catch (const Error& failure) {
+        EXPECT_EQ(failure.errc(), Errc::timeout);
+        EXPECT_NE(failure.message().find(stage.told), std::string::npos)
+            << stage.name << ": " << failure.message();
+      }
+      shortest = std::min(shortest, std::chrono::duration_cast<std::chrono::milliseconds>(
+                                        std::chrono::steady_clock::now() - begin));
+      ended.set_value();
+      proxy.let_go();
+    }
+    EXPECT_LE(shortest, 300ms) << stage.name;
+  }
+}
+
+TEST_F(GuardOnServer, BC04_WhereTheStoreIsSilentACopyComesWithinTheWait) {
+  const auto store = open(server_.url());
+  Cache cache{*store, "user", {.when_down = CacheWhenDown::copy}};
+  const auto one = [] { return std::string{"one"}; };
+  cache.get("1", one).get();
+  server_.stop();
+  auto shortest = std::chrono::nanoseconds::max();
+  for (int round = 0; round < 3; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(cache.get("1", one, {.wait = 100ms}).get(), "one");
+    shortest =
+        std::min<std::chrono::nanoseconds>(shortest, std::chrono::steady_clock::now() - begin);
+  }
+  EXPECT_LE(shortest, 300ms);
+  server_.cont();
 }
 
 TEST_F(GuardOnServer, AServerWithoutMemoryServesWhatItHas) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,8 +27,22 @@ class FakeNode {
         server_([this](FakeServer::Peer& peer, int) { serve(peer); }, FakeServer::Serves::at_once) {
   }
 
-  /// As `tells`; before anybody connects.
-  void tell(std::string nodes) { tells_ = std::move(nodes); }
+  ~FakeNode() { go_on(); }
+  FakeNode(const FakeNode&) = delete;
+  FakeNode& operator=(const FakeNode&) = delete;
+
+  /// Stands still: takes what is sent, and answers nothing until go_on().
+  void stop() { stopped_ = true; }
+  void go_on() {
+    stopped_ = false;
+    stopped_.notify_all();
+  }
+
+  /// As `tells`, from now on.
+  void tell(std::string nodes) {
+    const std::lock_guard lock{mutex_};
+    tells_ = std::move(nodes);
+  }
   std::uint16_t port() const noexcept { return server_.port(); }
   int calls() const noexcept { return calls_; }
   int connections() const noexcept { return connections_; }
@@ -39,6 +54,12 @@ class FakeNode {
     options.seeds.push_back({.host = "127.0.0.1", .port = port(), .unix_path = {}});
     return options;
   }
+  /// Of CLUSTER NODES. `id`: what its id consists of. `is_asked`: it tells this itself.
+  std::string line(char id, bool is_asked, int epoch, const std::string& slots) const {
+    return std::string(40, id) + " 127.0.0.1:" + std::to_string(port()) + "@1 " +
+           (is_asked ? "myself," : "") + "master - 0 0 " + std::to_string(epoch) + " connected " +
+           slots + "\n";
+  }
   std::string moved_to(const FakeNode& other) const {
     return "-MOVED 1 127.0.0.1:" + std::to_string(other.port()) + "\r\n";
   }
@@ -47,6 +68,7 @@ class FakeNode {
   void serve(FakeServer::Peer& peer) {
     ++connections_;
     for (auto words = peer.command(); !words.empty(); words = peer.command()) {
+      stopped_.wait(true);
       if (words[0] == "HELLO") {
         peer.send("%3\r\n+proto\r\n:3\r\n+mode\r\n+cluster\r\n+version\r\n+7.0.15\r\n");
       } else if (words[0] == "WAIT" && words[1] == "0") {
@@ -56,7 +78,8 @@ class FakeNode {
       } else if (words[0] == "CLUSTER" && words[1] == "INFO") {
         send(peer, "cluster_state:ok\r\ncluster_current_epoch:1\r\n");
       } else if (words[0] == "CLUSTER" && words[1] == "NODES") {
-        send(peer, tells_.empty() ? line("0-16383") : tells_);
+        const std::lock_guard lock{mutex_};
+        send(peer, tells_.empty() ? line('0', true, 1, "0-16383") : tells_);
       } else if (words[0] == "CLUSTER") {
         peer.send("-ERR unknown subcommand\r\n");
       } else {
@@ -69,15 +92,11 @@ class FakeNode {
     peer.send("$" + std::to_string(text.size()) + "\r\n" + text + "\r\n");
   }
 
-  std::string line(const std::string& slots) const {
-    return "0123456789012345678901234567890123456789 127.0.0.1:" + std::to_string(port()) +
-           "@1 myself,master - 0 0 1 connected " + slots + "\n";
-  }
-
   const Answer answer_;
+  std::mutex mutex_;
   std::string tells_;
   std::atomic<int> calls_{0};
-  std::atomic<int> connections_{0};
+  std::atomic<bool> stopped_{false};
   FakeServer server_;
 };
 

@@ -1,6 +1,7 @@
 // The client against servers that misbehave on the wire.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
 #include <memory>
 #include <thread>
@@ -236,10 +237,11 @@ TEST(Wire, AServerWithoutResp3IsToldApart) {
 
 TEST(Wire, ACallThatIsNeverAnsweredTimesOutAndTheSilentConnectionIsReplaced) {
   FakeServer server{[](FakeServer::Peer& peer, int number) {
-    if (!peer.greet()) return;
-    if (number == 0) return peer.wait_for_end();
-    while (!peer.command().empty()) peer.send("+second\r\n");
-  }};
+                      if (!peer.greet()) return;
+                      if (number == 0) return peer.wait_for_end();
+                      while (!peer.command().empty()) peer.send("+second\r\n");
+                    },
+                    FakeServer::Serves::at_once};
   auto options = server.options();
   options.command_timeout = 40ms;
   const auto store = redis::open_redis(options);
@@ -247,6 +249,47 @@ TEST(Wire, ACallThatIsNeverAnsweredTimesOutAndTheSilentConnectionIsReplaced) {
   EXPECT_EQ(error.errc(), Errc::timeout);
   EXPECT_EQ(error.effect(), Effect::unknown);
   EXPECT_EQ(store->run({"GET", "k"}, {.timeout = 10s}).get().as_text(), "second");
+}
+
+TEST(Wire, D13_AReplyThatTakesLongOnTheWayIsNoSilence) {
+  constexpr int pieces = 12;
+  std::atomic<int> failed{0};
+  Event asked;
+  FakeServer server{[&](FakeServer::Peer& peer, int) {
+                      if (!peer.greet() || peer.command().empty()) return;
+                      asked.set();
+                      peer.send("$" + std::to_string(pieces) + "\r\n");
+                      // A piece comes whenever another call has given up.
+                      for (int i = 0; i < pieces; ++i) {
+                        for (int seen = failed; seen <= i; seen = failed) failed.wait(seen);
+                        peer.send("x");
+                      }
+                      peer.send("\r\n");
+                      while (!peer.command().empty()) peer.send("+late\r\n");
+                    },
+                    FakeServer::Serves::at_once};
+  auto options = server.options();
+  options.command_timeout = 50ms;
+  const auto store = redis::open_redis(options);
+  std::string large;
+  std::jthread patient{[&] {
+    try {
+      large = store->run({"GETDEL", "k"}, {.timeout = 60s}).get().as_text();
+    } catch (const Error& failure) {
+      large = failure.message();
+    }
+  }};
+  asked.wait();
+  for (int i = 0; i < pieces; ++i) {
+    try {
+      store->run({"INCR", "k"}, {.timeout = 60ms}).get();
+    } catch (const Error&) {
+    }
+    ++failed;
+    failed.notify_all();
+  }
+  patient.join();
+  EXPECT_EQ(large, std::string(pieces, 'x'));
 }
 
 TEST(Wire, AReplyThatComesTooLateIsNotTakenForAnotherCalls) {
