@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "store/waiter.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -55,8 +58,8 @@ void Way::paused(SteadyTime now) {
 
 Task<void> pass_fence(Cluster& cluster, const Course& course, int slot, SteadyTime now) {
   Link& link = course.before->client->link();
-  if (course.before->is_silent.load(std::memory_order_relaxed)) co_return;
-  const bool is_connected = link.pulse().is_ready;
+  const auto pulse = link.pulse();
+  if (course.before->silent_since.load(std::memory_order_relaxed) == pulse.heard) co_return;
   static constexpr std::string_view ping[] = {"PING"};
   Request request;
   request.add(ping);
@@ -64,8 +67,34 @@ Task<void> pass_fence(Cluster& cluster, const Course& course, int slot, SteadyTi
   Operation fence{request, {&reply, 1}, now + patience, {}, &link, slot};
   fence.once = true;
   link.submit(fence);
-  if (!is_connected) cluster.look();  // what waits there is given back, in order, and this last
-  co_await fence.done;
+  if (!pulse.is_ready) cluster.look();  // what waits there is given back, in order, and this last
+  co_await InTurn{fence.done};
+}
+
+Turn::Turn(Cluster& cluster, int slot, const Course& course)
+    : cluster_(cluster), key_(slot, Waiter::current()) {
+  if (slot == Operation::no_slot || course.is_redirected || !key_.second) return;
+  if (!course.before && !cluster.has_gates()) return;
+  gate_ = std::make_shared<Gate>();
+  before_ = cluster_.join(key_, gate_, !course.before);
+  if (!course.before && !before_) gate_ = nullptr;
+}
+
+Task<void> Turn::come(Way& way) {
+  if (before_) {
+    co_await InTurn{before_->sent};
+    way.returned(system_clock().steady());
+  }
+  const Course& course = way.next();
+  if (!course.before || (before_ && before_->version == course.version)) co_return;
+  auto passing = pass_fence(cluster_, course, key_.first, system_clock().steady());
+  co_await passing;
+}
+
+void Turn::sent(std::uint64_t version) {
+  if (!gate_) return;
+  gate_->version = version;
+  cluster_.leave(key_, std::exchange(gate_, nullptr));
 }
 
 Error overdue(Cluster& cluster, const Way& way, const std::string& what, bool was_sent) {
