@@ -8,7 +8,9 @@
 #   A section ends with the next one. What stands before the first section is in no script.
 #   A line `-- include folder/file.lua` in a script stands for that file's text, and
 #   `-- include folder/file.lua NAME` for that part of it. Included text includes nothing.
-#   A line `-- sharded: TEXT` is TEXT in the edition for a cluster (Script::sharded), and a comment elsewhere.
+#   A line `-- sharded: TEXT` is TEXT in the edition for a cluster (Script::sharded), and a comment elsewhere. That edition does nothing
+#   while its slot is under way to another node (src/store/unmoved.lua), unless a line begins with `-- Goes on while its slot moves: `
+#   and says why it may: each of its commands is on keys that are declared, and that it does not take away before.
 function(sluice_embed_lua target)
   cmake_parse_arguments(ARG "" "FROM" "" ${ARGN})
   if(NOT ARG_FROM)

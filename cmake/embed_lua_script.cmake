@@ -42,17 +42,21 @@ function(append_constant name text)
     string(REPLACE "${line}\n" "\n${included}" text "\n${text}")
     string(SUBSTRING "${text}" 1 -1 text)
   endforeach()
-  # The edition for a cluster: a message goes to those who subscribed to its shard channel, and lines that begin with "-- sharded: " are no comments.
+  # The edition for a cluster: a message goes to those who subscribed to its shard channel, lines that begin with "-- sharded: " are no
+  # comments, and src/store/unmoved.lua stands before it, unless it says that it needs no such guard.
   string(REPLACE "'PUBLISH'" "'SPUBLISH'" sharded "${text}")
   string(REPLACE "'NUMSUB'" "'SHARDNUMSUB'" sharded "${sharded}")
   string(REPLACE "-- sharded: " "" sharded "${sharded}")
+  string(FIND "\n${text}" "\n-- Goes on while its slot moves: " unguarded)
   without_comments("${text}" text)
   without_comments("${sharded}" sharded)
+  if(unguarded EQUAL -1)
+    set(sharded "${unmoved} ${sharded}")
+  endif()
   string(SHA1 sha1 "${text}")
   string(REGEX REPLACE "[^a-zA-Z0-9]" "_" symbol ${name})
   set(constant "\"${name}\", R\"lua(${text})lua\", \"${sha1}\"")
   if(NOT sharded STREQUAL text)
-    set(sharded "${unmoved} ${sharded}")
     string(SHA1 sha1 "${sharded}")
     set(constants "${constants}
 inline constexpr Script ${symbol}_sharded{\"${name}\", R\"lua(${sharded})lua\", \"${sha1}\", nullptr, true};

@@ -37,7 +37,7 @@ struct Script {
   std::string_view text;
   std::string_view sha1;
   /// The same for a cluster, where messages go by shard channels: SPUBLISH. It does nothing, and
-  /// replies TRYAGAIN, while its slot is under way. Null: it publishes nothing.
+  /// replies TRYAGAIN, while its slot is under way. Null: it is the same there, and may run then.
   const Script* sharded = nullptr;
   /// Of Sluice itself: its text tells how far it came before it failed. After an error of any other
   /// script the effect is unknown, where the server does not say that it ran nothing.

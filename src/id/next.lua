@@ -1,5 +1,6 @@
 -- Take the next ids: seconds and sequence apart, since a Lua number holds 53 bits.
 -- KEYS[1] state hash
+-- Goes on while its slot moves: it has one key, and leaves it there.
 -- ARGV[1] how many   ARGV[2] epoch of the layout, seconds   ARGV[3] largest sequence
 -- ARGV[4], ARGV[5] second and sequence of the latest id that the caller got, 0 0: none. The store
 --   may have lost it.

@@ -8,6 +8,7 @@
 #include "resp/command_table.hpp"
 #include "sluice/metrics.hpp"
 #include "store/reply_error.hpp"
+#include "store/waiter.hpp"
 
 namespace sluice::redis {
 
@@ -36,7 +37,7 @@ Task<Outcome> exchange(Link& link, const Request& request, std::span<Value> repl
                        SteadyTime deadline, CallOptions options, int slot) {
   Operation operation{request, replies, deadline, options, &link, slot};
   link.submit(operation);
-  co_await operation.done;
+  co_await InTurn{operation.done};
   if (operation.failure) std::rethrow_exception(operation.failure);
   co_return Outcome{.was_sent = operation.was_sent, .returned = operation.returned};
 }

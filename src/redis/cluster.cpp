@@ -164,6 +164,24 @@ void Cluster::sent_late(std::uint16_t slot, const NodePtr& node) {
   gates_until_ = system_clock().steady() + gate_time;
 }
 
+std::shared_ptr<Gate> Cluster::join(GateKey key, const std::shared_ptr<Gate>& gate, bool if_any) {
+  const std::lock_guard lock{gates_mutex_};
+  if (if_any && !gates_.contains(key)) return nullptr;
+  auto before = std::exchange(gates_[key], gate);
+  gated_.store(gates_.size(), std::memory_order_relaxed);
+  return before;
+}
+
+void Cluster::leave(GateKey key, const std::shared_ptr<Gate>& gate) {
+  {
+    const std::lock_guard lock{gates_mutex_};
+    const auto last = gates_.find(key);
+    if (last != gates_.end() && last->second == gate) gates_.erase(last);
+    gated_.store(gates_.size(), std::memory_order_relaxed);
+  }
+  gate->sent.complete();
+}
+
 std::vector<NodePtr> Cluster::masters() {
   const std::lock_guard lock{courses_mutex_};
   std::vector<bool> is_master(places_.size());
@@ -501,9 +519,11 @@ std::vector<NodePtr> Cluster::look_for_silence(SteadyTime now) {
     const auto pulse = node->client->link().pulse();
     const bool has_spoken = pulse.heard != node->heard;
     const bool is_silent = pulse.awaits && node->awaited && !has_spoken;
-    if (is_silent && !node->is_silent) refresher_.lost(now, endpoint);
-    if (!is_silent && node->is_silent && has_spoken) refresher_.is_back(now, endpoint);
-    node->is_silent.store(is_silent, std::memory_order_relaxed);
+    const bool was_silent = node->silent_since.load(std::memory_order_relaxed) != SteadyTime::max();
+    if (is_silent && !was_silent) refresher_.lost(now, endpoint);
+    if (!is_silent && was_silent && has_spoken) refresher_.is_back(now, endpoint);
+    node->silent_since.store(is_silent ? pulse.heard : SteadyTime::max(),
+                             std::memory_order_relaxed);
     node->heard = pulse.heard;
     node->awaited = pulse.awaits;
     const bool awaits_copies = node->client->awaits_copies();

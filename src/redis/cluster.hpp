@@ -66,7 +66,8 @@ struct Node {
   topology::Endpoint endpoint;
   std::shared_ptr<NodeHearer> hearer;
   std::shared_ptr<Client> client;
-  std::atomic<bool> is_silent{false};  ///< it owes a reply, and says nothing
+  /// It owes a reply, and has said nothing since then; max(): it speaks.
+  std::atomic<SteadyTime> silent_since{SteadyTime::max()};
   std::shared_ptr<Replicas> replicas;  ///< if they are read from; of its master alone
 
   // The Cluster's, under its lock.
@@ -85,6 +86,12 @@ struct Course {
   bool is_redirected = false;  ///< by a node, and by no map yet
   bool asks = false;
   std::uint64_t version = 0;
+};
+
+/// The last call of a thread in a slot that waits for its turn to be sent.
+struct Gate {
+  Completion sent;
+  std::uint64_t version = 0;  ///< of its course; 0: it was not sent
 };
 
 class Cluster final : public Source, public std::enable_shared_from_this<Cluster> {
@@ -126,6 +133,13 @@ class Cluster final : public Source, public std::enable_shared_from_this<Cluster
   Slots slots_of(const NodePtr& node);
   /// Of a master; null: it was left. REQUIRES: options().replica_max_lag.
   std::shared_ptr<Replicas> replicas_of(const NodePtr& node);
+
+  using GateKey = std::pair<int, const void*>;  ///< slot, whose calls
+  bool has_gates() const noexcept { return gated_.load(std::memory_order_relaxed) > 0; }
+  /// Who joins behind the last one, and was that; null: there is none. `if_any`: not as the first.
+  std::shared_ptr<Gate> join(GateKey key, const std::shared_ptr<Gate>& gate, bool if_any);
+  /// It was sent, or will not be.
+  void leave(GateKey key, const std::shared_ptr<Gate>& gate);
 
   /// How many calls wait for another attempt.
   int pausing() const noexcept { return pausing_.load(std::memory_order_relaxed); }
@@ -220,6 +234,10 @@ class Cluster final : public Source, public std::enable_shared_from_this<Cluster
   std::array<std::uint16_t, hash_slots> before_;
   SteadyTime gates_until_{};
   std::atomic<std::uint64_t> version_{0};
+
+  std::mutex gates_mutex_;
+  std::map<GateKey, std::shared_ptr<Gate>> gates_;
+  std::atomic<std::size_t> gated_{0};  // their number
 };
 
 }  // namespace sluice::redis

@@ -209,7 +209,7 @@ Task<void> exchange(Cluster& cluster, Round& round, std::optional<DurableLine::W
   }
   for (auto& part : round.parts()) submit(part, &part == &round.parts().front(), deadline, options);
   for (auto& part : round.parts()) {
-    co_await part.operation->done;
+    co_await InTurn{part.operation->done};
     part.outcome = {.was_sent = part.operation->was_sent, .returned = part.operation->returned};
     part.failure = part.operation->failure;
   }

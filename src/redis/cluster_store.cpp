@@ -14,6 +14,7 @@
 #include "resp/command_table.hpp"
 #include "resp/replica_reads.hpp"
 #include "store/reply_error.hpp"
+#include "store/waiter.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -55,10 +56,15 @@ Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions opti
       co_await pause(*cluster, way, request.name(0), deadline, was_sent);
       continue;
     }
-    if (course.before) co_await pass_fence(*cluster, way, deadline);
-    if (way.must_pause()) {
-      co_await pause(*cluster, way, request.name(0), deadline, was_sent);
-      continue;
+    Turn turn{*cluster, slot, course};
+    if (course.before || turn.follows()) {
+      auto coming = turn.come(way, deadline);
+      co_await coming;
+      if (way.must_pause()) {
+        co_await pause(*cluster, way, request.name(0), deadline, was_sent);
+        continue;
+      }
+      if (!course.node) continue;
     }
     const NodePtr& node = course.node;
     Link& link = node->client->link();
@@ -67,8 +73,9 @@ Task<Value> call(ClusterPtr cluster, int slot, Request request, CallOptions opti
     link.submit(operation);
     if (course.version != cluster->version() && slot != Operation::no_slot)
       cluster->sent_late(static_cast<std::uint16_t>(slot), node);
+    turn.sent(course.version);
     cluster->look_soon();
-    co_await operation.done;
+    co_await InTurn{operation.done};
     was_sent |= operation.was_sent;
     if (operation.returned) {
       way.returned(system_clock().steady());
@@ -168,7 +175,7 @@ Task<Value> call_blocking(ClusterPtr cluster, int slot, Blocking blocking, CallO
       Attempt attempt{request, course, deadline, options, loan.link(), slot};
       Operation& operation = attempt.operation;
       loan.link().submit(operation);
-      co_await operation.done;
+      co_await InTurn{operation.done};
       was_sent |= operation.was_sent;
       if (operation.failure) {
         if (!cluster->is_closed()) cluster->doubt();

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "store/waiter.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -72,8 +75,8 @@ void Way::paused(SteadyTime now) {
 Task<void> pass_fence(Cluster& cluster, Way& way, SteadyTime deadline) {
   const NodePtr before = way.next().before;
   Link& link = before->client->link();
-  if (before->is_silent.load(std::memory_order_relaxed)) co_return;
-  const bool is_connected = link.pulse().is_ready;
+  const auto pulse = link.pulse();
+  if (before->silent_since.load(std::memory_order_relaxed) == pulse.heard) co_return;
   static constexpr std::string_view ping[] = {"PING"};
   Request request;
   request.add(ping);
@@ -82,9 +85,35 @@ Task<void> pass_fence(Cluster& cluster, Way& way, SteadyTime deadline) {
   Operation fence{request, {&reply, 1}, until, {}, &link, way.slot()};
   fence.once = true;
   link.submit(fence);
-  if (!is_connected) cluster.look();  // what waits there is given back, in order, and this last
-  co_await fence.done;
+  if (!pulse.is_ready) cluster.look();  // what waits there is given back, in order, and this last
+  co_await InTurn{fence.done};
   if (system_clock().steady() >= deadline) way.held_up();
+}
+
+Turn::Turn(Cluster& cluster, int slot, const Course& course)
+    : cluster_(cluster), key_(slot, Waiter::current()) {
+  if (slot == Operation::no_slot || course.is_redirected || !key_.second) return;
+  if (!course.before && !cluster.has_gates()) return;
+  gate_ = std::make_shared<Gate>();
+  before_ = cluster_.join(key_, gate_, !course.before);
+  if (!course.before && !before_) gate_ = nullptr;
+}
+
+Task<void> Turn::come(Way& way, SteadyTime deadline) {
+  if (before_) {
+    co_await InTurn{before_->sent};
+    way.returned(system_clock().steady());
+  }
+  const Course& course = way.next();
+  if (!course.before || (before_ && before_->version == course.version)) co_return;
+  auto passing = pass_fence(cluster_, way, deadline);
+  co_await passing;
+}
+
+void Turn::sent(std::uint64_t version) {
+  if (!gate_) return;
+  gate_->version = version;
+  cluster_.leave(key_, std::exchange(gate_, nullptr));
 }
 
 Error overdue(Cluster& cluster, const Way& way, const std::string& what, bool was_sent) {

@@ -60,6 +60,30 @@ class Way {
 /// the way must pause. REQUIRES: way.next().before
 Task<void> pass_fence(Cluster& cluster, Way& way, SteadyTime deadline);
 
+/// The turn of a call among those of its thread in a slot that gets another master: each finds its
+/// course when the one before it has been sent, whichever fence that had to pass. Calls that no
+/// thread waits for take no turns: each would go on inside of the one before it.
+class Turn {
+ public:
+  Turn(Cluster& cluster, int slot, const Course& course);
+  ~Turn() { sent(0); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  /// Another call comes before it.
+  bool follows() const noexcept { return before_ != nullptr; }
+  /// It has come; the course is found, and its fence passed.
+  Task<void> come(Way& way, SteadyTime deadline);
+  /// By a course of that version.
+  void sent(std::uint64_t version);
+
+ private:
+  Cluster& cluster_;
+  const Cluster::GateKey key_;
+  std::shared_ptr<Gate> gate_;
+  std::shared_ptr<Gate> before_;
+};
+
 /// There was no time for another attempt. `what`: was refused.
 Error overdue(Cluster& cluster, const Way& way, const std::string& what, bool was_sent);
 Error closed(const Cluster& cluster, bool was_sent);

@@ -95,6 +95,7 @@ class Link final : public Source, public Driver {
 
   // link_calls.cpp: calls and their ends
   void take(Operation& operation);
+  void teach(const Operation& operation);
   std::exception_ptr refusal(const Operation& operation) const;
   std::string why_unconnected() const;
   void ping(ReadBy reader);

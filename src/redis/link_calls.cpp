@@ -96,6 +96,7 @@ std::exception_ptr Link::refusal(const Operation& operation) const {
 void Link::take(Operation& operation) {
   // Redis writes to its clients in the opposite order of the first that each of them gets.
   if (operation.messages_first) ping(operation.read_by);
+  if (options_.kind == ServerKind::cluster_node) teach(operation);
   const auto before = out_.size();
   operation.request.append_to(out_, known_);
   operation.runs_at = appended_ + 1;
@@ -109,6 +110,17 @@ void Link::take(Operation& operation) {
   if (operation.read_by == ReadBy::next_reader && look_at_ == SteadyTime::max())
     look_at_ = system_clock().steady() + unread_for;
   count(metrics().redis_commands, operation.request.commands());
+}
+
+/// A node that has lost the slot of the first call with a script refuses that, with the text: the
+/// next one would not be executed in its place. A user who may not do this is taught as elsewhere.
+void Link::teach(const Operation& operation) {
+  const auto before = out_.size();
+  const auto lessons = operation.request.append_lessons(out_, known_);
+  if (lessons == 0) return;
+  appended_ += out_.size() - before;
+  flight_.push({nullptr, lessons, {}, operation.read_by});
+  count(metrics().redis_commands, lessons);
 }
 
 /// What has come while no call was under way is no reply to the next one: that the server has

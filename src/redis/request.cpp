@@ -90,6 +90,17 @@ void Request::append_to(std::string& out, KnownScripts& known) const {
   out.append(bytes_, copied);
 }
 
+std::size_t Request::append_lessons(std::string& out, const KnownScripts& known) const {
+  std::size_t lessons = 0;
+  for (const auto& call : scripts_) {
+    if (!call.is_first || known.has(call.script.sha1)) continue;
+    const std::string_view words[] = {"SCRIPT", "LOAD", call.script.text};
+    resp::append_command(out, words);
+    ++lessons;
+  }
+  return lessons;
+}
+
 Request Request::asking() const {
   Request both{Kind::batch};
   static constexpr std::string_view asking[] = {"ASKING"};

@@ -51,6 +51,8 @@ class Request {
   bool only_reads() const noexcept { return only_reads_; }
 
   void append_to(std::string& out, KnownScripts& known) const;
+  /// SCRIPT LOAD of each script that the connection does not know. How many there are.
+  std::size_t append_lessons(std::string& out, const KnownScripts& known) const;
 
   /// The Error of an error reply to a request of one command or script.
   Error error_of(std::string_view reply) const;

@@ -1,5 +1,6 @@
 -- Decide requests to buy, one after another, all at one instant.
 -- KEYS[1] sale hash   KEYS[2] buyers hash   KEYS[3] requests hash   KEYS[4] orders stream
+-- Goes on while its slot moves: its keys stay there.
 -- ARGV[1] how many days follow   ARGV[2] where the last one ends, microseconds UTC
 -- then two for each day: start, label; then three for each request: buyer, request, units
 -- Reply: {'range', now_us}, nothing decided: the store's clock is outside these days

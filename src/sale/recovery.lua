@@ -159,6 +159,7 @@ if tonumber(sale[3] or 0) < tonumber(ARGV[1]) then redis.call('hset', KEYS[1], '
 return 1
 
 -- script raise_lanes
+-- Goes on while its slot moves: it has one key, and leaves it there.
 -- KEYS[1] how many sales the store has made   ARGV[1] the lane of one of them
 if tonumber(redis.call('get', KEYS[1]) or 0) < tonumber(ARGV[1]) then
   redis.call('set', KEYS[1], ARGV[1])

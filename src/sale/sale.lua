@@ -19,6 +19,7 @@ return false
 
 -- script claim_type
 -- Note whose numbers have a type, unless that has changed.
+-- Goes on while its slot moves: it has one key, and leaves it there.
 -- KEYS[1] types   ARGV[1] type   ARGV[2] name of the sale   ARGV[3] whose it was; empty: nobody's
 -- Reply: 1, or 0 when it is another's now
 if (redis.call('hget', KEYS[1], ARGV[1]) or '') ~= ARGV[3] then return 0 end

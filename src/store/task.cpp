@@ -141,6 +141,7 @@ bool Completion::await_suspend(std::coroutine_handle<> coroutine) noexcept {
   if (!is_driven) driver_ = nullptr;
   if (state_.fetch_or(awaited, std::memory_order_acq_rel) & completed) {
     if (is_driven) waiter->stop_driving();
+    driver_ = nullptr;
     return false;
   }
   return true;

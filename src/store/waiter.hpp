@@ -22,6 +22,8 @@ class Waiter {
 
   /// Any thread: `completion` is complete, its coroutine is to be resumed here.
   void post(Completion& completion) noexcept;
+  /// Whether coroutines are to be resumed here. REQUIRES: on its own thread.
+  bool has_posted() const noexcept { return ready_ || posted_.load(std::memory_order_acquire); }
   /// Any thread: look again.
   void wake() noexcept { event_.set(); }
 
@@ -80,6 +82,23 @@ class Waiter {
   // Never closed, as the waiter is never freed: a late set() may still write to it.
   int wake_descriptor_ = -1;
   unsigned forks_ = 0;  // fork_count() when it was made: a child must not share it with its parent
+};
+
+/// Awaits the reply to a call that may be sent on, in the order of its thread's calls: also where
+/// the reply is there already, behind the coroutines that were completed before and have yet to go
+/// on here.
+struct InTurn {
+  Completion& completion;
+
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> coroutine) const noexcept {
+    if (completion.await_suspend(coroutine)) return true;
+    Waiter* const waiter = Waiter::current();
+    if (!waiter || !waiter->has_posted()) return false;
+    waiter->post(completion);
+    return true;
+  }
+  void await_resume() const noexcept {}
 };
 
 }  // namespace sluice

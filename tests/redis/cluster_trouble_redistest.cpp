@@ -533,6 +533,152 @@ TEST_F(ClusterTrouble, T18_OneThreadsOrderInASlotSurvivesRedirections) {
   }
 }
 
+/// Threads that append numbers to a list of their own, five at a time.
+class Appending {
+ public:
+  Appending(Store& store, int threads) : store_(store), counts_(static_cast<std::size_t>(threads)) {
+    for (int i = 0; i < threads; ++i)
+      crowd_.emplace_back([this, i](const std::stop_token& stop) {
+        auto& next = counts_[static_cast<std::size_t>(i)];
+        while (!stop.stop_requested()) {
+          std::vector<Task<void>> five;
+          for (int n = 0; n < 5; ++n) five.push_back(append(key(i), std::to_string(next + n)));
+          when_all(std::move(five)).get();
+          next += 5;
+        }
+      });
+  }
+
+  /// Each thread has appended so many more.
+  void wait_for(int more) {
+    const std::vector<int> before{counts_.begin(), counts_.end()};
+    EXPECT_TRUE(comes_true([&] {
+      for (std::size_t i = 0; i < counts_.size(); ++i)
+        if (counts_[i] < before[i] + more) return false;
+      return true;
+    }));
+  }
+  /// How many groups of five are not in their order; of how many.
+  std::pair<int, int> check() {
+    crowd_.clear();
+    int odd = 0, all = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      const auto list = store_.run({"LRANGE", key(static_cast<int>(i)), "0", "-1"}).get();
+      const auto& items = list.as_items();
+      EXPECT_EQ(items.size(), static_cast<std::size_t>(counts_[i]));
+      for (std::size_t group = 0; group + 5 <= items.size(); group += 5, ++all)
+        for (std::size_t n = group; n < group + 5; ++n)
+          if (items[n].as_text() != std::to_string(n)) {
+            ++odd;
+            break;
+          }
+    }
+    return {odd, all};
+  }
+
+ private:
+  static std::string key(int i) { return "{m}list:" + std::to_string(i); }
+  Task<void> append(std::string key, std::string number) {
+    auto asked = store_.run({"RPUSH", key, number}, {.timeout = 60s});
+    co_await asked;
+  }
+
+  Store& store_;
+  std::vector<std::atomic<int>> counts_;
+  std::vector<std::jthread> crowd_;
+};
+
+TEST_F(ClusterTrouble, D07_TheOrderOfEachOfManyThreadsSurvivesMovesAndFailovers) {
+  const int slot = hash_slot("{m}");
+  Appending lists{*store, 6};
+  for (int turn = 0; turn < 10; ++turn) {
+    const auto from = master_of("{m}");
+    const auto to = other_than("{m}");
+    for (const auto& [source, target] : {std::pair{from, to}, std::pair{to, from}}) {
+      rig().begin_move(slot, source, target);
+      lists.wait_for(20);
+      rig().move_keys(slot, source, target);
+      lists.wait_for(20);
+      rig().end_move(slot, source, target);
+      lists.wait_for(20);
+    }
+    if (turn % 3 == 0) {
+      rig().fail_over(from);
+      rig().heal();
+    }
+    lists.wait_for(100);
+  }
+  // A node that stands still for half a second is not waited for.
+  const auto [odd, all] = lists.check();
+  EXPECT_LE(odd * 500, all) << odd << " of " << all;
+}
+
+/// A script that nobody knows, with two keys or with one.
+struct NewScript {
+  NewScript()
+      : text(fmt::format("return redis.call('set', KEYS[1], ARGV[1]) -- {}", ++count)),
+        sha1(sha1_hex(text)) {}
+  inline static int count = 0;
+  const std::string text;
+  const std::string sha1;
+  const Script script{"put", text, sha1};
+};
+
+/// [put(x), put(y) = 1, GET y] as a batch, or as calls of one thread: what GET says.
+Value put_both(Store& store, Words x, std::string_view y, bool in_batch) {
+  const NewScript put;
+  static constexpr std::string_view one[] = {"1"};
+  if (in_batch) {
+    Batch batch;
+    batch.add(put.script, x, one).add(put.script, {&y, 1}, one).add({"GET", y});
+    return store.run(std::move(batch)).get().at(2);
+  }
+  Value got;
+  const auto run = [&](Task<Value> asked, Value& reply) -> Task<void> { reply = co_await asked; };
+  Value first, second;
+  std::vector<Task<void>> three;
+  three.push_back(run(store.run(put.script, x, one), first));
+  three.push_back(run(store.run(put.script, {&y, 1}, one), second));
+  three.push_back(run(store.run({"GET", y}), got));
+  when_all(std::move(three)).get();
+  return got;
+}
+
+TEST_F(ClusterTrouble, D14_ARedirectedScriptLetsTheNextOneBeExecutedInItsPlace) {
+  const auto from = master_of("{m}");
+  const auto to = other_than("{m}");
+  const int slot = hash_slot("{m}");
+  std::string beside = "{0}y";
+  for (int i = 1; master_of(beside) != from; ++i) beside = fmt::format("{{{}}}y", i);
+  enum class Refusal { ask, try_again, moved };
+  for (const auto refusal : {Refusal::ask, Refusal::try_again, Refusal::moved})
+    for (const std::string& y : {std::string{"{m}y"}, beside})
+      for (const bool in_batch : {true, false}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", static_cast<int>(refusal), y, in_batch));
+        store->run({"FLUSHALL"}).get();
+        store->run({"SET", y, "0"}).get();
+        std::vector<std::string_view> x{"{m}x"};
+        if (refusal == Refusal::try_again) {
+          store->run({"SET", "{m}x", "0"}).get();
+          x.emplace_back("{m}none");
+        }
+        rig().begin_move(slot, from, to);
+        const bool has_moved = refusal == Refusal::moved;
+        const auto finish = [&] {
+          rig().move_keys(slot, from, to);
+          rig().end_move(slot, from, to);
+        };
+        if (has_moved) finish();
+        Value got;
+        std::jthread caller{[&] { got = put_both(*store, x, y, in_batch); }};
+        EXPECT_TRUE(comes_true([&] { return store->run({"GET", y}).get().as_text() == "1"; }));
+        if (!has_moved) finish();
+        caller.join();
+        EXPECT_EQ(to_string(got), "\"1\"");
+        rig().move_slot(slot, to, from);
+      }
+}
+
 bool has_blocked_client(std::size_t node, test::ClusterRig& rig) {
   return rig.client_of(node).command({"INFO", "clients"}).as_text().find("blocked_clients:1") !=
          std::string::npos;

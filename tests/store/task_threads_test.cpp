@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
 #include <vector>
 
 #include "base/event.hpp"
 #include "sluice/task.hpp"
 #include "sluice/when_all.hpp"
+#include "store/waiter.hpp"
 
 namespace sluice {
 namespace {
@@ -43,6 +45,28 @@ TEST(TaskThreads, NestedTasksContinueThereToo) {
     }};
     EXPECT_TRUE(outer(first, second).get());
   }
+}
+
+// Another thread has read both replies before the second is awaited.
+TEST(TaskThreads, D07_WhatWasCompletedFirstGoesOnFirst) {
+  Completion first, second;
+  std::vector<int> order;
+  const auto await = [](Completion& completion, std::vector<int>& went, int mine,
+                        std::function<void()> begin) -> Task<void> {
+    if (begin) begin();
+    co_await InTurn{completion};
+    went.push_back(mine);
+  };
+  std::vector<Task<void>> both;
+  both.push_back(await(first, order, 1, {}));
+  both.push_back(await(second, order, 2, [&] {
+    std::jthread{[&] {
+      first.complete();
+      second.complete();
+    }}.join();
+  }));
+  when_all(std::move(both)).get();
+  EXPECT_EQ(order, (std::vector{1, 2}));
 }
 
 // The completion is made and awaited, completed by another thread, and gone: in every order that

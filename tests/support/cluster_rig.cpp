@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -35,6 +36,15 @@ std::int64_t owner_by(PlainClient& client, int slot) {
       return items.at(2).as_items().at(1).as_integer();
   }
   return 0;
+}
+
+/// The config epoch of a node, as another one knows it.
+std::string epoch_by(PlainClient& client, const std::string& id) {
+  const auto nodes = "\n" + client.command({"CLUSTER", "NODES"}).as_text();
+  std::istringstream line{nodes.substr(std::min(nodes.find("\n" + id), nodes.size()))};
+  std::string word;
+  for (int i = 0; i < 7; ++i) line >> word;
+  return word;
 }
 
 void do_on(PlainClient& client, std::initializer_list<std::string_view> words) {
@@ -208,11 +218,16 @@ void ClusterRig::end_move(int slot, std::size_t from, std::size_t to) {
     auto client = client_of(number);
     do_on(client, {"CLUSTER", "SETSLOT", std::to_string(slot), "NODE", id});
   }
-  // Who moves it again before all have heard may take a config epoch that is another's.
+  // Who moves it again before all have heard may take a config epoch that is another's, or keep one
+  // that is too small.
+  auto target = client_of(to);
   for (std::size_t i = 0; i < size(); ++i) {
     auto client = client_of(i);
-    expect(comes_true([&] { return owner_by(client, slot) == node(to).port(); }),
-           "a node does not hear of a slot's new master");
+    const auto has_heard = [&] {
+      return owner_by(client, slot) == node(to).port() &&
+             epoch_by(client, id) == epoch_by(target, id);
+    };
+    expect(comes_true(has_heard), "a node does not hear of a slot's new master");
   }
 }
 

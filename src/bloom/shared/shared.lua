@@ -108,6 +108,7 @@ redis.pcall('PUBLISH', ARGV[7], '')
 return 1
 
 -- script contains
+-- Goes on while its slot moves: it only reads.
 -- ARGV[6] how many keys   ARGV[7] and on see indexes
 -- Reply: a text of as many 0 and 1.
 -- include bloom/shared/shared.lua changed

@@ -19,6 +19,7 @@ end
 
 -- script admit
 -- Admit a token that is not smaller than the largest so far.
+-- Goes on while its slot moves: it has one key, and leaves it there.
 -- Reply: nil admitted; else the largest token.
 -- include lock/fencing/fencing.lua admit
 return larger_token()

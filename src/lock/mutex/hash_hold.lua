@@ -2,6 +2,7 @@
 
 -- script renew
 -- Prolong many holds, and note their owners.
+-- Goes on while its slot moves: it looks at each key by itself, and leaves it there.
 -- KEYS[i] lock hash
 -- ARGV, six for each hold: request id, lease in ms, owner, entries, holder, how long in ms
 -- Reply: for each key 1 prolonged, 0 the hold is gone.
@@ -24,6 +25,7 @@ return prolonged
 -- script recount
 -- Enter a hold once more, or leave it while entries remain: says how many entries there are from
 -- now on.
+-- Goes on while its slot moves: it has one key, and leaves it there.
 -- KEYS[1] lock hash
 -- ARGV[1] request id of the hold   ARGV[2] lease, ms   ARGV[3] owner   ARGV[4] entries
 -- ARGV[5] holder, for people   ARGV[6] how long it has been in, ms

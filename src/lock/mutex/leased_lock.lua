@@ -31,6 +31,7 @@ call('PEXPIRE', lock, ARGV[2])
 return {1, token}
 
 -- script prolong
+-- Goes on while its slot moves: its keys stay there.
 -- ARGV[1] request id   ARGV[2] lease, ms
 -- Reply: the token; nil: there is no such hold.
 -- include lock/hold/parts.lua server_time

@@ -10,6 +10,7 @@ end
 
 -- script raise
 -- Let the counter of a node know the token of a hold that it has granted.
+-- Goes on while its slot moves: its keys stay there.
 -- KEYS[1] lock hash   KEYS[2] fencing counter   ARGV[1] request id   ARGV[2] token
 -- Reply: 1 every later hold of this node has a larger one; 0 the hold is gone.
 -- include lock/quorum/quorum.lua raise_token
@@ -21,6 +22,7 @@ return 1
 
 -- script renew
 -- Prolong many holds of quorums; a node that has lost one takes it up again, with its token.
+-- Goes on while its slot moves: its keys stay there.
 -- KEYS, two for each hold: lock hash, fencing counter
 -- ARGV, five for each hold: request id, lease in ms, owner, holder, token
 -- Reply: for each hold 1 it has it, 0 another has the lock.

@@ -164,6 +164,7 @@ return ARGV[2] == 'look' and free or answer
 
 -- script renew
 -- Prolong many holds of permits.
+-- Goes on while its slot moves: it looks at each key by itself, and leaves it there.
 -- KEYS[i] sorted set of holds   ARGV, two for each: member, lease in ms
 -- Reply: for each key 1 prolonged, 0 the hold is gone.
 -- include lock/hold/parts.lua server_time

@@ -112,12 +112,7 @@ TEST_F(ClusterLock, T29_ASlotThatMovesDelaysAHandOver) {
   rig().begin_move(slot_, from, to);
   std::jthread release{[&] { held = {}; }};
   rig().move_keys(slot_, from, to);
-  // They find the grant at the target, where they are not heard.
-  EXPECT_TRUE(comes_true([&] {
-    const std::lock_guard guard{mutex_};
-    return !record_.empty();
-  }));
-  rig().move_keys(slot_, from, to);
+  // They find the grant at the new master, where they may not be heard yet.
   rig().end_move(slot_, from, to);
   EXPECT_EQ(came(), (Names{"a", "b", "c"}));
   rig().move_slot(slot_, to, from);
