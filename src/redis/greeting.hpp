@@ -4,7 +4,7 @@
 /// One write: HELLO 3 with AUTH and SETNAME, SELECT, READONLY, SUBSCRIBE for the channels of
 /// before, and a PING, because a server that is still loading its data says so only to that. A
 /// password without a user is sent once more as AUTH alone: only that tells of a server that asks
-/// for none.
+/// for none. A channel that the user has no right to any more is left out.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace sluice::redis {
 
 class Greeting {
  public:
-  Greeting(const RedisOptions& options, const std::vector<std::string>& channels);
+  Greeting(const RedisOptions& options, std::vector<std::string> channels);
 
   const std::string& bytes() const noexcept { return bytes_; }
   /// Takes the next reply or push. True: that was the last. Throws Error (effect none) when the
@@ -27,6 +27,11 @@ class Greeting {
   bool has_begun() const noexcept { return taken_ > 0; }
   /// The id that a node of a cluster tells; empty: none.
   const std::string& node_id() const noexcept { return node_id_; }
+  struct Refused {
+    std::string channel;
+    std::string why;
+  };
+  const std::vector<Refused>& refused() const noexcept { return refused_; }
   /// What the user should know about the server; empty: nothing.
   const std::string& warning() const noexcept { return warning_; }
 
@@ -44,6 +49,9 @@ class Greeting {
   std::string bytes_;
   std::vector<Step> steps_;
   std::size_t taken_ = 0;
+  const std::vector<std::string> channels_;
+  std::size_t subscribed_ = 0;  // of them, or refused
+  std::vector<Refused> refused_;
   std::string node_id_;
   std::string warning_;
 };
