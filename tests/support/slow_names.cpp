@@ -35,8 +35,8 @@ NameService& name_service() {
   ++service.asked[host];
   constexpr std::string_view after = "after-";
   if (host.starts_with(after)) {
-    const auto time = std::chrono::milliseconds{
-        leading_number<int>(std::string_view{host}.substr(after.size()))};
+    const auto time =
+        std::chrono::milliseconds{leading_number<int>(std::string_view{host}.substr(after.size()))};
     const auto until = std::chrono::steady_clock::now() + time;
     while (service.changed.wait_until(lock, until) != std::cv_status::timeout) {
     }
@@ -81,8 +81,8 @@ int SlowNames::asked(const std::string& host) const {
 #ifndef SLUICE_THREAD_SANITIZER
 extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* hints,
                            addrinfo** found) {
-  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(
-      ::dlsym(RTLD_NEXT, "getaddrinfo"));
+  static const auto real =
+      reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
   const std::string name = host ? host : "";
   if (host) sluice::test::wait_for(name);
   return real(name.ends_with(".test") ? "127.0.0.1" : host, port, hints, found);

@@ -1,5 +1,5 @@
-/// The addresses of servers: asked for in threads of their own, so that no worker waits for the name
-/// service, and no name for another one; and tried in turn.
+/// The addresses of servers: asked for in threads of their own, so that no worker waits for the
+/// name service, and no name for another one; and tried in turn.
 #pragma once
 
 #include <cstddef>
