@@ -88,9 +88,7 @@ struct Verb {
 const MutexOptions brisk{.lease = 300ms};
 
 /// Time in which something is to happen, and nothing is known to wait for.
-void pass(std::chrono::milliseconds time) {
-  std::promise<void>{}.get_future().wait_for(time);
-}
+void pass(std::chrono::milliseconds time) { std::promise<void>{}.get_future().wait_for(time); }
 
 std::vector<Verb> verbs_of_locks() {
   return {
@@ -167,7 +165,8 @@ std::vector<Verb> verbs_of_locks() {
        [](Store& store, const std::string& name) {
          SharedMutex mutex{store, name};
          auto writing = mutex.acquire().get();
-         auto reads = std::async(std::launch::async, [&] { const auto held = mutex.acquire_shared().get(); });
+         auto reads = std::async(std::launch::async,
+                                 [&] { const auto held = mutex.acquire_shared().get(); });
          expect(!mutex.try_acquire_shared(150ms).get(), "a reader is in");
          writing.release().get();
          reads.get();
@@ -221,8 +220,9 @@ std::vector<Verb> verbs_of_locks() {
          Fence fence{store, name};
          expect(fence.admit(FencingToken{5}).get().has_value(), "a token is refused");
          const auto key = "{" + name + "}:v";
-         expect(fence.run(FencingToken{6}, std::array<std::string_view, 1>{key},
-                          std::array<std::string_view, 3>{"SET", key, "1"})
+         expect(fence
+                    .run(FencingToken{6}, std::array<std::string_view, 1>{key},
+                         std::array<std::string_view, 3>{"SET", key, "1"})
                     .get()
                     .has_value(),
                 "a token is refused");
@@ -250,7 +250,9 @@ std::vector<Verb> verbs_of_numbers() {
          Series::list(store).get();
        }},
       {"`IdWorker`", "next",
-       [](Store& store, const std::string& name) { IdWorker{store, name}.next().get(); }},
+       [](Store& store, const std::string& name) {
+         IdWorker{store, name}.next().get();
+       }},
   };
 }
 
@@ -372,10 +374,9 @@ std::vector<Verb> verbs_of_sales() {
   return {
       {"`WaitingRoom`", "enter, state, leave, operate, remove",
        [](Store& store, const std::string& name) {
-         auto room =
-             WaitingRoom::create(store, TokenKeys{{{"k1", std::string(32, 'k')}}},
-                                 {.name = name, .rate = 1000, .inside = 1})
-                 .get();
+         auto room = WaitingRoom::create(store, TokenKeys{{{"k1", std::string(32, 'k')}}},
+                                         {.name = name, .rate = 1000, .inside = 1})
+                         .get();
          const auto ann = room.enter("ann").get();
          const auto bob = room.enter("bob").get();
          room.state(bob.ticket, "bob").get();
@@ -397,15 +398,15 @@ std::vector<Verb> verbs_of_sales() {
 
 std::vector<Verb> all_verbs() {
   std::vector<Verb> all;
-  for (auto& some : {verbs_of_locks(), verbs_of_numbers(), verbs_of_filters_and_caches(),
-                     verbs_of_sales()})
+  for (auto& some :
+       {verbs_of_locks(), verbs_of_numbers(), verbs_of_filters_and_caches(), verbs_of_sales()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }
 
 bool is_lock(const Verb& verb) {
-  static const std::set<std::string_view> others{"`Series`", "`IdWorker`", "`SharedBloomFilter`",
-                                                 "`CacheGuard`", "`WaitingRoom`", "`Sale`"};
+  static const std::set<std::string_view> others{
+      "`Series`", "`IdWorker`", "`SharedBloomFilter`", "`CacheGuard`", "`WaitingRoom`", "`Sale`"};
   return !others.contains(verb.row);
 }
 

@@ -1,6 +1,6 @@
 /// A name service that answers when a test says so. getaddrinfo of the whole program is the test's,
-/// where ThreadSanitizer has not its own: hosts that end with ".test" are 127.0.0.1, others are asked for as
-/// usual.
+/// where ThreadSanitizer has not its own: hosts that end with ".test" are 127.0.0.1, others are
+/// asked for as usual.
 #pragma once
 
 #include <string>

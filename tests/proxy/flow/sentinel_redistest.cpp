@@ -184,7 +184,8 @@ class ProxyByNames : public testing::Test {
   SlowNames names;
 };
 
-/// Each Sentinel of it but one has a name that is not answered: none may hold up what the last says.
+/// Each Sentinel of it but one has a name that is not answered: none may hold up what the last
+/// says.
 TEST_F(ProxyByNames, D05_ASentinelWithASlowNameHoldsUpNoSwitch) {
   SentinelRig rig{stubborn()};
   auto pool = behind(rig);
