@@ -41,7 +41,8 @@ class SentinelGame {
   }
 
   void play() {
-    const auto disturbed_until = now() + disturbed_for;
+    begun_ = now();
+    const auto disturbed_until = begun_ + disturbed_for;
     events_.every(100ms, [this, disturbed_until] {
       if (now() < disturbed_until && dice_.chance(5)) disturb();
     });
@@ -101,6 +102,16 @@ class SentinelGame {
   }
   SteadyTime now() const { return events_.now(); }
 
+  /// Another Sentinel than the one that is to be taken over: a stranger alone cannot be told.
+  bool is_another_heard() const {
+    const auto known = watch_.sentinels();
+    for (std::size_t i = 0; i < sentinels_.size(); ++i)
+      if (i != stranger_ && sentinels_[i].life == Life::well &&
+          std::max(sentinels_[i].since, begun_) + 3s <= now() &&
+          std::ranges::find(known, sentinel(i)) != known.end())
+        return true;
+    return false;
+  }
   bool is_strange(std::size_t i) const { return is_taken_over_ && i == stranger_; }
 
   bool run_until(SteadyTime end, const std::function<bool()>& is_done) {
@@ -115,7 +126,8 @@ class SentinelGame {
   // What happens.
 
   void disturb() {
-    if (watch_.master() && stranger_ != nobody && dice_.chance(20)) is_taken_over_ = true;
+    if (watch_.master() && stranger_ != nobody && dice_.chance(20) && is_another_heard())
+      is_taken_over_ = true;
     const auto any_server = dice_.below(servers_.size());
     auto& any_sentinel = sentinels_[dice_.below(sentinels_.size())];
     switch (dice_.below(10)) {
@@ -317,6 +329,7 @@ class SentinelGame {
   std::vector<SimSentinel> sentinels_;
   const std::size_t stranger_;  // whose address another deployment gets
   bool is_taken_over_ = false;
+  SteadyTime begun_{};
   std::size_t truth_ = 0;
   std::uint64_t epoch_ = 1;
   SentinelWatch watch_;
