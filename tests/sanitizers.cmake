@@ -34,6 +34,7 @@ set(sluice_sanitizer_table
   # docs_test, floors_test: of texts
   "docs_test | none | none | reads texts"
   "recipes_redistest | none | none | it starts programs and reads what they print"
+  "rights_redistest | none | none | each primitive's own tests run its verbs"
   "floors_test | none | none | reads texts"
   # engine
   "engine_differential_redistest | all | none | one thread"

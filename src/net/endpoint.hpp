@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ struct Endpoint {
   std::string unix_path;  ///< not empty: a unix socket, host and port do not count
 
   bool is_unix() const noexcept { return !unix_path.empty(); }
-  bool operator==(const Endpoint&) const = default;
+  auto operator<=>(const Endpoint&) const = default;
 };
 
 /// "127.0.0.1:6379", "[::1]:6379" or "/run/redis.sock".

@@ -60,6 +60,23 @@ void Channels::confirm(Kind, const std::string& channel) {
     found->second.confirmed = true;
 }
 
+void Channels::refused(const std::string& channel, const std::string& why) {
+  if (!on_refused) return;  // the next connection asks for it
+  {
+    const std::lock_guard lock{mutex_};
+    const auto found = channels_.find(channel);
+    if (found == channels_.end()) return;
+    found->second.confirmed = false;
+  }
+  on_refused(channel, why);
+}
+
+bool Channels::is_silent(const std::string& channel) const {
+  const std::lock_guard lock{mutex_};
+  const auto found = channels_.find(channel);
+  return found != channels_.end() && !found->second.confirmed;
+}
+
 std::vector<std::string> Channels::confirmed() const {
   const std::lock_guard lock{mutex_};
   std::vector<std::string> names;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,8 @@ class Hearer {
   virtual std::vector<std::string> confirmed() const = 0;
   /// The server has subscribed it.
   virtual void confirm(Kind kind, const std::string& channel) = 0;
+  /// It was subscribed before; the greeting of a new connection was refused it.
+  virtual void refused(const std::string& /*channel*/, const std::string& /*why*/) {}
   virtual void deliver(Kind kind, const Message& message) = 0;
   virtual void deliver_gap(const std::vector<std::string>& channels) = 0;
   /// The shared connection was lost, and there is a new one.
@@ -79,7 +82,13 @@ class Channels final : public Hearer {
   void add_watcher(std::shared_ptr<Handler> handler);
   void remove_watcher(const Handler& handler);
 
+  /// Of a channel whose handlers hear nothing any more: to be subscribed anew.
+  std::function<void(const std::string& channel, const std::string& why)> on_refused;
+
   void confirm(Kind kind, const std::string& channel) override;
+  void refused(const std::string& channel, const std::string& why) override;
+  /// Somebody listens, and the server has not confirmed it.
+  bool is_silent(const std::string& channel) const;
   std::vector<std::string> confirmed() const override;
   bool any() const noexcept override { return count_.load(std::memory_order_relaxed) != 0; }
 

@@ -5,6 +5,7 @@
 #include "base/integer.hpp"
 #include "redis/moving_endpoint.hpp"
 #include "resp/writer.hpp"
+#include "topology/endpoint.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -18,6 +19,10 @@ std::string_view told(const Value& hello, std::string_view name) {
   return {};
 }
 
+bool is_forbidden(const Value& reply) {
+  return reply.is_error() && reply.as_text().starts_with("NOPERM ");
+}
+
 }  // namespace
 
 std::string describe(const RedisOptions& options) {
@@ -28,9 +33,12 @@ std::string describe(const RedisOptions& options) {
   return fmt::format("{}://{}/{}", scheme, net::to_string(options.endpoint), options.database);
 }
 
-Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& channels,
+Greeting::Greeting(const RedisOptions& options, std::vector<std::string> channels,
                    bool counts_replicas)
-    : server_(describe(options)), kind_(options.kind), is_for_master_(options.moving != nullptr) {
+    : server_(describe(options)),
+      kind_(options.kind),
+      is_for_master_(options.moving != nullptr),
+      channels_(std::move(channels)) {
   std::vector<std::string_view> hello{"HELLO", "3"};
   if (!options.password.empty() || !options.user.empty()) {
     hello.push_back("AUTH");
@@ -50,7 +58,7 @@ Greeting::Greeting(const RedisOptions& options, const std::vector<std::string>& 
   if (options.kind == ServerKind::cluster_node) add(Step::identity, {"CLUSTER", "MYID"});
   if (options.is_replica && kind_ == ServerKind::cluster_node) add(Step::readonly, {"READONLY"});
   if (counts_replicas) add(Step::wait, {"WAIT", "0", "0"});
-  for (const auto& channel : channels) add(Step::subscribe, {"SUBSCRIBE", channel});
+  for (const auto& channel : channels_) add(Step::subscribe, {"SUBSCRIBE", channel});
   add(Step::ping, {"PING"});
 }
 
@@ -70,7 +78,7 @@ bool Greeting::take(const Value& reply) {
       return false;
   }
   if (step == Step::password) {
-    if (reply.is_error() && reply.as_text().find("without any password") != std::string::npos)
+    if (reply.is_error() && topology::is_without_password(reply.as_text()))
       warning_ = fmt::format(
           "{} asks for no password, but the URL has one: is it the server that was meant?",
           server_);
@@ -78,6 +86,8 @@ bool Greeting::take(const Value& reply) {
     if (!reply.is_error()) node_id_ = reply.as_text();  // who may not ask goes on without
   } else if (step == Step::wait) {
     check_wait(reply);
+  } else if (step == Step::subscribe && is_forbidden(reply)) {
+    refused_.push_back({channels_[subscribed_], reply.as_text()});
   } else if (reply.is_error()) {
     refuse(step, reply.as_text());
   }
@@ -86,6 +96,7 @@ bool Greeting::take(const Value& reply) {
     check_mode(reply);
     check_role(reply);
   }
+  if (step == Step::subscribe) ++subscribed_;
   return ++taken_ == steps_.size();
 }
 
@@ -99,7 +110,7 @@ void Greeting::check_kind(Step step, const Value& reply) const {
       case Step::wait: return reply.is_error() || reply.type() == Value::Type::integer;
       case Step::select:
       case Step::readonly: return reply == Value::simple_string("OK");
-      case Step::subscribe: return reply.type() == Value::Type::push;
+      case Step::subscribe: return reply.type() == Value::Type::push || is_forbidden(reply);
       case Step::ping: return reply == Value::simple_string("PONG");
     }
     return false;

@@ -1,10 +1,10 @@
 /// What a connection says first, and what it must hear before it carries calls. Decided here
 /// without any I/O.
 ///
-/// One write: HELLO 3 with AUTH and SETNAME, SELECT, READONLY, WAIT of no replica, SUBSCRIBE for the channels of
-/// before, and a PING, because a server that is still loading its data says so only to that. A
-/// password without a user is sent once more as AUTH alone: only that tells of a server that asks
-/// for none.
+/// One write: HELLO 3 with AUTH and SETNAME, SELECT, READONLY, WAIT for no replica, SUBSCRIBE for
+/// the channels of before, and a PING, because a server that is still loading its data says so only
+/// to that. A password without a user is sent once more as AUTH alone: only that tells of a server
+/// that asks for none. A channel that the user has no right to any more is left out.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace sluice::redis {
 class Greeting {
  public:
   /// `counts_replicas`: WAIT will be called: that it may be is asked first.
-  Greeting(const RedisOptions& options, const std::vector<std::string>& channels,
+  Greeting(const RedisOptions& options, std::vector<std::string> channels,
            bool counts_replicas = false);
 
   const std::string& bytes() const noexcept { return bytes_; }
@@ -29,6 +29,11 @@ class Greeting {
   bool has_begun() const noexcept { return taken_ > 0; }
   /// The id that a node of a cluster tells; empty: none.
   const std::string& node_id() const noexcept { return node_id_; }
+  struct Refused {
+    std::string channel;
+    std::string why;
+  };
+  const std::vector<Refused>& refused() const noexcept { return refused_; }
   /// What the user should know about the server; empty: nothing.
   const std::string& warning() const noexcept { return warning_; }
 
@@ -47,6 +52,9 @@ class Greeting {
   std::string bytes_;
   std::vector<Step> steps_;
   std::size_t taken_ = 0;
+  const std::vector<std::string> channels_;
+  std::size_t subscribed_ = 0;  // of them, or refused
+  std::vector<Refused> refused_;
   std::string node_id_;
   std::string warning_;
 };

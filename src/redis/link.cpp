@@ -331,6 +331,8 @@ void Link::take_greeting(const Value& reply) {
   state_ = State::ready;
   ready_since_ = last_heard_;
   tried_ = true;
+  refused_ = greeting_->refused();
+  for (const auto& refused : refused_) std::erase(resubscribed_, refused.channel);
   resubscribing_ = !resubscribed_.empty();
   greets_ = kind_ == Kind::listener || kind_ == Kind::shared;
   if (connections_ == 0 && kind_ == Kind::shared && !greeting_->warning().empty())

@@ -192,9 +192,10 @@ class Link final : public Source, public Driver {
   std::vector<net::Address> addresses_;             // still to be tried in this attempt, last first
   std::optional<Greeting> greeting_;
   std::vector<std::string> resubscribed_;
-  bool resubscribing_ = false;  // the gap has yet to be told
-  bool reconnecting_ = false;   // and that it is connected again
-  bool greets_ = false;         // its hearer and trackers have yet to be told of the connection
+  std::vector<Greeting::Refused> refused_;  // have yet to be told
+  bool resubscribing_ = false;              // the gap has yet to be told
+  bool reconnecting_ = false;               // and that it is connected again
+  bool greets_ = false;  // its hearer and trackers have yet to be told of the connection
   std::optional<Error> last_failure_;
   bool tried_ = false;             // the first attempt has ended
   std::uint64_t connections_ = 0;  // that reached ready

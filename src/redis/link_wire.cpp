@@ -231,6 +231,8 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
     for (const auto& [kind, is_end, channel] : subscribed_)
       is_end ? hearer_.ended(kind, channel) : hearer_.confirm(kind, channel);
     subscribed_.clear();
+    for (const auto& [channel, why] : refused_) hearer_.refused(channel, why);
+    refused_.clear();
     if (std::exchange(resubscribing_, false)) hearer_.deliver_gap(resubscribed_);
     if (std::exchange(reconnecting_, false)) hearer_.tell_reconnected();
     if (std::exchange(greets_, false)) {

@@ -16,8 +16,6 @@ using topology::SentinelQuestion;
 constexpr auto kept_for = 10s;
 /// A Sentinel that answers nothing for so long is connected to anew.
 constexpr std::chrono::milliseconds silence{1'000};
-/// So long before a question is over the link says why there is no answer.
-constexpr auto reason_before = 50ms;
 
 topology::Endpoint topology_endpoint(const net::Endpoint& endpoint) {
   return {endpoint.host, endpoint.port};
@@ -37,8 +35,7 @@ RedisOptions options_to_servers(const SentinelStoreOptions& options) {
   RedisOptions server = options.server;
   server.moving = nullptr;
   server.database = 0;
-  server.connect_timeout = std::min(server.connect_timeout, silence);
-  server.command_timeout = silence;
+  server.command_timeout = std::max(server.connect_timeout, silence);
   server.idle = silence;
   return server;
 }
@@ -70,7 +67,8 @@ MasterFinder::MasterFinder(const SentinelStoreOptions& options, Reactor& reactor
       to_servers_(options_to_servers(options)),
       opens_until_(Clock::add(system_clock().steady(), std::min(options.server.connect_timeout,
                                                                 options.server.open_timeout))),
-      watch_(seeds(options), {.name = options.name}) {}
+      watch_(seeds(options),
+             {.name = options.name, .longest_answer_timeout = options.server.connect_timeout}) {}
 
 void MasterFinder::wait_for_master() {
   std::unique_lock lock{mutex_};
@@ -145,8 +143,8 @@ Task<void> MasterFinder::ask(std::shared_ptr<MasterFinder> self, LinePtr line,
     request.add(words);
   }
   std::vector<Value> replies(request.commands());
-  const auto deadline = question.deadline - reason_before;
-  Operation operation{request, replies, deadline, {.repeatable = true}, &line->link};
+  Operation operation{request, replies, question.deadline, {.repeatable = true}, &line->link};
+  operation.once = true;  // a node that refuses is not one that is slow
   line->link.submit(operation);
   co_await operation.done;
   self->take(question, operation.failure, replies);
@@ -211,10 +209,12 @@ std::optional<Error> MasterFinder::hopelessness(SteadyTime now) const {
     return fmt::format("cannot open {}: {}", moving_->server(), watch_.why_not());
   };
   if (refused_) return refused_;
-  if (watch_.have_all_told() && !watch_.has_any_answered())
+  const bool is_over = now >= opens_until_;
+  if (!is_over && !watch_.have_all_told()) return std::nullopt;
+  if (!watch_.has_any_answered())
     return Error{is_refused_by_sentinel_ ? Errc::authentication : Errc::connection, why()};
-  if (watch_.have_all_told() && watch_.is_name_unknown()) return Error{Errc::server, why()};
-  if (now >= opens_until_) return Error{Errc::timeout, why()};
+  if (watch_.is_name_unknown()) return Error{Errc::server, why()};
+  if (is_over) return Error{Errc::timeout, why()};
   return std::nullopt;
 }
 

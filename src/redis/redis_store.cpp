@@ -4,12 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/event.hpp"
+#include "base/random.hpp"
 #include "redis/calls.hpp"
 #include "redis/master_finder.hpp"
 #include "redis/replicas.hpp"
 #include "resp/replica_reads.hpp"
+#include "sluice/log.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice::redis {
@@ -86,6 +89,38 @@ Task<void> subscribe(ClientPtr client, std::string verb, std::string channel) {
   co_await exchange(client->listener(), request, std::span{&reply, 1},
                     deadline_of(client->options(), {}), {.repeatable = true});
   checked(request, std::move(reply), false);
+}
+
+/// The server forbids a channel that it had subscribed: it is asked again until it allows it, or
+/// nobody listens any more. Then what was missed is told as a gap.
+Task<void> subscribe_anew(std::weak_ptr<Client> weak, std::string channel, Backoff pauses) {
+  for (;;) {
+    co_await sleep_until(system_clock(), system_clock().steady() + pauses.next());
+    const auto client = weak.lock();
+    if (!client) co_return;
+    try {
+      if (client->channels().is_silent(channel)) {
+        auto subscribing = subscribe(client, "SUBSCRIBE", channel);
+        co_await subscribing;
+      }
+      client->channels().deliver_gap({channel});
+      co_return;
+    } catch (const Error& error) {
+      if (error.errc() == Errc::closed) co_return;
+    }
+  }
+}
+
+/// Told by a greeting: the channel's handlers hear nothing any more.
+void take_refusal(const std::weak_ptr<Client>& weak, const std::string& channel,
+                  const std::string& why) {
+  const auto client = weak.lock();
+  if (!client) return;
+  const auto& options = client->options();
+  log(LogLevel::warning, fmt::format("{}: channel '{}' is not subscribed any more: {}",
+                                     describe(options), channel, why));
+  constexpr int patience = 30;
+  spawn(subscribe_anew(weak, channel, {options.backoff_max, options.backoff_max * patience}));
 }
 
 class Registration final : public Listener::Registration {
@@ -166,6 +201,10 @@ class RedisStore final : public Store {
       : client_(std::move(client)), finder_(std::move(finder)), replicas_(std::move(replicas)) {
     client_->trackers().on_stale = [weak = std::weak_ptr{client_}] {
       if (auto self = weak.lock()) spawn(ask_for_changes(std::move(self)));
+    };
+    client_->channels().on_refused = [weak = std::weak_ptr{client_}](const auto& channel,
+                                                                     const auto& why) {
+      take_refusal(weak, channel, why);
     };
   }
   ~RedisStore() override {

@@ -44,6 +44,11 @@ bool is_refusal(std::string_view error) noexcept;
 /// The same of a command that runs a script, which may end with any error after it has written: in
 /// the very words that servers have for it, and a redirection has to be one of its `slot`.
 bool is_refusal_of_script(std::string_view error, std::optional<std::uint16_t> slot) noexcept;
+/// AUTH says so where a server has no password (Redis 6 and later, and those before): a client
+/// that came with one may go on without.
+inline bool is_without_password(std::string_view error) noexcept {
+  return error.contains("without any password configured") || error.contains("no password is set");
+}
 /// Nothing: `error` is another error reply. Throws Error{protocol} for a redirection that is none.
 std::optional<Redirection> parse_redirection(std::string_view error, const Endpoint& answerer);
 

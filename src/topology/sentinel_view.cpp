@@ -93,6 +93,7 @@ SentinelView sentinel_view_of(std::span<const Value> replies, const Endpoint& an
     if (!replies[1].is_error())
       view.epoch = parse_integer<std::uint64_t>(field_of(replies[1], "config-epoch")).value_or(0);
     view.replicas = listed(replies[2], most_replicas, true, answerer);
+    view.known = listed(replies[2], most_replicas, false, answerer);
     view.sentinels = listed(replies[3], most_sentinels, false, answerer);
     return view;
   });

@@ -27,6 +27,7 @@ struct SentinelView {
   /// told.
   std::uint64_t epoch = 0;
   std::vector<Endpoint> replicas;   ///< those that it reaches
+  std::vector<Endpoint> known;      ///< and the others
   std::vector<Endpoint> sentinels;  ///< the others that watch this master
 };
 

@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 constexpr int most_hops = 3;         // replicas of replicas
 constexpr auto least_pause = 100ms;  // between two questions to one node, whatever happens
 constexpr auto forgotten_after = 60s;
+constexpr auto grace = 50ms;  // behind the deadline of a question, to hear why it failed
+constexpr std::size_t most_slow = 128;
 constexpr std::size_t longest_reason = 300;
 
 }  // namespace
@@ -30,9 +32,14 @@ SentinelWatch::SentinelWatch(std::vector<Endpoint> sentinels, SentinelOptions op
 std::vector<SentinelQuestion> SentinelWatch::act(SteadyTime now) {
   std::vector<std::uint64_t> silent;
   for (const auto& [id, asked] : in_flight_)
-    if (asked.question.deadline <= now) silent.push_back(id);
-  for (const auto id : silent)
-    failed(now, id, fmt::format("no answer in {} ms", options_.answer_timeout.count()));
+    if (asked.question.deadline + grace <= now) silent.push_back(id);
+  for (const auto id : silent) {
+    const auto& asked = in_flight_.at(id);
+    const auto time = asked.question.deadline - asked.at;
+    failed(now, id,
+           fmt::format("no answer in {} ms",
+                       std::chrono::round<std::chrono::milliseconds>(time).count()));
+  }
 
   std::vector<SentinelQuestion> questions;
   for (auto& [node, sentinel] : sentinels_) {
@@ -41,11 +48,8 @@ std::vector<SentinelQuestion> SentinelWatch::act(SteadyTime now) {
     sentinel.is_asked_again = false;
     sentinel.asked = now;
     sentinel.next = now + pause();
-    questions.push_back({.id = ++last_question_,
-                         .to = SentinelQuestion::To::sentinel,
-                         .node = node,
-                         .deadline = now + options_.answer_timeout});
-    in_flight_[last_question_] = {.question = questions.back()};
+    questions.push_back(question_to(now, SentinelQuestion::To::sentinel, node));
+    in_flight_[last_question_] = {.question = questions.back(), .at = now};
   }
   if (led_on_) {
     const auto led = *std::exchange(led_on_, std::nullopt);
@@ -59,8 +63,32 @@ SteadyTime SentinelWatch::wakes() const {
   auto when = led_on_ ? SteadyTime::min() : roles_;
   for (const auto& [node, sentinel] : sentinels_)
     if (!sentinel.is_asked) when = std::min(when, sentinel.next);
-  for (const auto& [id, asked] : in_flight_) when = std::min(when, asked.question.deadline);
+  for (const auto& [id, asked] : in_flight_) when = std::min(when, asked.question.deadline + grace);
   return when;
+}
+
+SentinelQuestion SentinelWatch::question_to(SteadyTime now, SentinelQuestion::To to,
+                                            const Endpoint& node) {
+  const auto slow = slow_.find(node);
+  const auto time = slow == slow_.end() ? options_.answer_timeout : slow->second;
+  return {.id = ++last_question_, .to = to, .node = node, .deadline = now + time};
+}
+
+void SentinelWatch::note_silence(const Endpoint& node) {
+  if (slow_.size() >= most_slow) slow_.clear();
+  auto& time = slow_.try_emplace(node, options_.answer_timeout).first->second;
+  time = std::min(time * 2, std::max(options_.longest_answer_timeout, options_.answer_timeout));
+}
+
+void SentinelWatch::note_answer(SteadyTime now, const Asked& asked) {
+  constexpr int longer = 4;
+  const auto found = slow_.find(asked.question.node);
+  if (found == slow_.end()) return;
+  const auto enough = std::chrono::ceil<std::chrono::milliseconds>(longer * (now - asked.at));
+  if (enough <= options_.answer_timeout)
+    slow_.erase(found);
+  else
+    found->second = std::min(found->second, enough);
 }
 
 /// Between two questions to the same.
@@ -73,6 +101,7 @@ void SentinelWatch::answered(SteadyTime now, std::uint64_t question,
   const auto found = in_flight_.find(question);
   if (found == in_flight_.end()) return;
   const Asked asked = found->second;
+  note_answer(now, asked);
   try {
     if (asked.question.to == SentinelQuestion::To::sentinel) {
       auto view = sentinel_view_of(replies, asked.question.node);
@@ -97,6 +126,8 @@ void SentinelWatch::failed(SteadyTime now, std::uint64_t question, std::string_v
   const Asked asked = std::move(found->second);
   in_flight_.erase(found);
   why = why.substr(0, longest_reason);
+  const bool is_silent = asked.question.deadline <= now;
+  if (is_silent) note_silence(asked.question.node);
   if (asked.question.to == SentinelQuestion::To::server) {
     role_why_not_ = fmt::format("{}: {}", to_string(asked.question.node), why);
     return;
@@ -104,7 +135,7 @@ void SentinelWatch::failed(SteadyTime now, std::uint64_t question, std::string_v
   const auto sentinel = sentinels_.find(asked.question.node);
   if (sentinel == sentinels_.end()) return;
   sentinel->second.is_asked = false;
-  sentinel->second.has_told = true;
+  sentinel->second.has_told |= !is_silent;
   sentinel->second.why_not = why;
   const bool is_forgotten =
       !sentinel->second.is_seed && sentinel->second.listed + forgotten_after <= now;
@@ -125,8 +156,9 @@ void SentinelWatch::take(SteadyTime now, const Asked& asked, SentinelView view) 
   if (!sentinel.view.master) sentinel.why_not = "it does not know the name";
   if (!first_answer_) first_answer_ = now;
   const auto listed = sentinel.view.sentinels;
-  learn(now, asked.question.node, listed);
+  const auto master = sentinel.view.master;
   follow_word(now);
+  if (master && master == named_) learn(now, asked.question.node, listed);
 }
 
 void SentinelWatch::learn(SteadyTime now, const Endpoint& from,
@@ -138,9 +170,8 @@ void SentinelWatch::learn(SteadyTime now, const Endpoint& from,
   }
 }
 
-/// What the Sentinels that have answered lately say: the latest epoch, then most of them, then the
-/// master that is used.
-std::optional<SentinelWatch::Word> SentinelWatch::word(SteadyTime now) const {
+/// What the Sentinels say that have answered lately.
+std::vector<SentinelWatch::Word> SentinelWatch::words(SteadyTime now) const {
   std::vector<Word> all;
   for (const auto& [node, sentinel] : sentinels_) {
     if (!sentinel.answer || *sentinel.answer + options_.memory <= now || !sentinel.view.master)
@@ -155,22 +186,49 @@ std::optional<SentinelWatch::Word> SentinelWatch::word(SteadyTime now) const {
                                     .replicas = &sentinel.view.replicas});
     ++same->votes;
   }
+  return all;
+}
+
+/// Of those that count: the latest epoch, then most Sentinels, then the master that is used.
+std::optional<SentinelWatch::Word> SentinelWatch::word_to_follow(SteadyTime now) const {
+  if (!has_settled(now)) return std::nullopt;
+  const auto all = words(now);
   const auto is_less = [&](const Word& one, const Word& other) {
     if (one.epoch != other.epoch) return one.epoch < other.epoch;
     if (one.votes != other.votes) return one.votes < other.votes;
     return one.master != master_ && other.master == master_;
   };
-  const auto best = std::ranges::max_element(all, is_less);
-  if (best == all.end()) return std::nullopt;
-  return *best;
+  std::optional<Word> best;
+  for (const auto& word : all)
+    if (counts(now, word, all) && (!best || is_less(*best, word))) best = word;
+  return best;
 }
 
-/// Nothing: none that counts. An older epoch than the one we know counts if most Sentinels say it.
-std::optional<SentinelWatch::Word> SentinelWatch::word_to_follow(SteadyTime now) const {
-  if (!has_settled(now)) return std::nullopt;
-  auto best = word(now);
-  if (best && best->epoch < epoch_ && best->votes <= sentinels_.size() / 2) return std::nullopt;
-  return best;
+bool SentinelWatch::counts(SteadyTime now, const Word& word, const std::vector<Word>& all) const {
+  if (named_ && word.epoch < epoch_) return word.votes > sentinels_.size() / 2;
+  const auto heard =
+      static_cast<std::size_t>(std::ranges::count_if(sentinels_, [&](const auto& one) {
+        return one.second.answer && *one.second.answer + forgotten_after > now;
+      }));
+  if (word.votes > heard / 2) return true;
+  if (named_) return std::ranges::find(known_, word.master) != known_.end();
+  // Nobody is followed yet: what most say, and who can have come after that.
+  const auto most = std::ranges::max_element(all, [](const Word& one, const Word& other) {
+    return std::pair{one.votes, one.epoch} < std::pair{other.votes, other.epoch};
+  });
+  if (word.votes == most->votes && word.epoch == most->epoch) return true;
+  const auto servers = servers_of(most->master);
+  return std::ranges::find(servers, word.master) != servers.end();
+}
+
+/// A master and its replicas, by the word of the Sentinels that name it, or did when they were last
+/// heard.
+std::vector<Endpoint> SentinelWatch::servers_of(const Endpoint& master) const {
+  std::vector<Endpoint> all{master};
+  for (const auto& [node, sentinel] : sentinels_)
+    if (sentinel.view.master == master)
+      all.insert(all.end(), sentinel.view.known.begin(), sentinel.view.known.end());
+  return all;
 }
 
 /// No Sentinel need be waited for, so that the first one to answer is not the only one heard.
@@ -193,6 +251,7 @@ void SentinelWatch::follow_word(SteadyTime now) {
     if (best->master != master_) master_.reset();  // it would acknowledge what is then lost
   }
   if (std::exchange(named_, best->master) != best->master) roles_ = now;
+  known_ = servers_of(*named_);
 }
 
 /// The server that the Sentinels name and the one that is used.
@@ -212,11 +271,9 @@ void SentinelWatch::ask_server(SteadyTime now, const Endpoint& server, int hops,
            one.second.question.node == server;
   });
   if (is_asked) return;
-  questions.push_back({.id = ++last_question_,
-                       .to = SentinelQuestion::To::server,
-                       .node = server,
-                       .deadline = now + options_.answer_timeout});
-  in_flight_[last_question_] = {.question = questions.back(), .hops = hops, .epoch = epoch};
+  questions.push_back(question_to(now, SentinelQuestion::To::server, server));
+  in_flight_[last_question_] = {
+      .question = questions.back(), .at = now, .hops = hops, .epoch = epoch};
 }
 
 void SentinelWatch::take_role(SteadyTime now, const Asked& asked, const RoleView& role) {
@@ -239,7 +296,8 @@ void SentinelWatch::take_role(SteadyTime now, const Asked& asked, const RoleView
     ask_all(now);
   }
   if (!role.master || asked.hops >= most_hops || role.master == master_) return;
-  led_on_ = Asked{.question = asked.question, .hops = asked.hops + 1, .epoch = asked.epoch};
+  led_on_ =
+      Asked{.question = asked.question, .at = now, .hops = asked.hops + 1, .epoch = asked.epoch};
   led_on_->question.node = *role.master;
 }
 

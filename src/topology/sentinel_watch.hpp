@@ -17,11 +17,16 @@
 /// is used when its own ROLE says that it is the master; one that is a replica leads on to its
 /// master, as after FAILOVER TO, of which Sentinels do not know.
 ///
-/// A master that lives is left at once when a Sentinel knows a later epoch: it would acknowledge
-/// writes for ten more seconds, which are lost (redis 6062, 13118; valkey 1238). An older epoch
-/// never leads back, unless most Sentinels name that server: then they watch it anew. Without
-/// Sentinels all stays as it is. A Sentinel that was learned of, is away and is listed by no other
-/// any more is forgotten.
+/// A master that lives is left at once when a Sentinel knows a later epoch and names a replica of
+/// it: it would acknowledge writes for ten more seconds, which are lost (redis 6062, 13118; valkey
+/// 1238). A server of which nobody knew counts once most Sentinels name it: another deployment may
+/// have got the address of one of them, and know a master of the same name. An older epoch never
+/// leads back, unless most Sentinels name that server: then they watch it anew. Without Sentinels
+/// all stays as it is. Sentinels are learned of from those that name the same master; one that was
+/// learned of, is away and is listed by no other any more is forgotten.
+///
+/// A node that does not answer in time has twice the time for the next question, up to a limit: it
+/// may be far away, or its name slow.
 ///
 /// Threads: one at a time.
 #pragma once
@@ -45,6 +50,8 @@ struct SentinelOptions {
   std::string name;  ///< of the master, as the Sentinels have it
   std::chrono::milliseconds poll{1'000};
   std::chrono::milliseconds answer_timeout{500};
+  /// The most that it grows to for a node that is slow.
+  std::chrono::milliseconds longest_answer_timeout{500};
   /// Between two questions to one server or Sentinel while there is no master.
   std::chrono::milliseconds retry{200};
   /// How long the others have, after the first answer of all, to know better.
@@ -58,6 +65,8 @@ struct SentinelQuestion {
   std::uint64_t id = 0;
   To to = To::sentinel;
   Endpoint node;
+  /// Who has no answer until then says why by failed(), for a better message; it is over a moment
+  /// later anyhow.
   SteadyTime deadline;
 };
 
@@ -84,7 +93,7 @@ class SentinelWatch {
   const std::vector<Endpoint>& replicas() const noexcept { return replicas_; }
   std::vector<Endpoint> sentinels() const;
 
-  /// Each Sentinel has answered once, or has not in time.
+  /// Each Sentinel has answered once, or has failed otherwise than by its silence.
   bool have_all_told() const;
   bool has_any_answered() const noexcept { return first_answer_.has_value(); }
   /// Sentinels answer, and none knows the name.
@@ -107,6 +116,7 @@ class SentinelWatch {
   };
   struct Asked {
     SentinelQuestion question;
+    SteadyTime at{};
     int hops = 0;  // of a server: how many replicas have led to it
     std::uint64_t epoch = 0;
   };
@@ -121,8 +131,13 @@ class SentinelWatch {
   void take(SteadyTime now, const Asked& asked, SentinelView view);
   void take_role(SteadyTime now, const Asked& asked, const RoleView& role);
   void learn(SteadyTime now, const Endpoint& from, const std::vector<Endpoint>& listed);
-  std::optional<Word> word(SteadyTime now) const;
+  std::vector<Word> words(SteadyTime now) const;
   std::optional<Word> word_to_follow(SteadyTime now) const;
+  bool counts(SteadyTime now, const Word& word, const std::vector<Word>& all) const;
+  std::vector<Endpoint> servers_of(const Endpoint& master) const;
+  SentinelQuestion question_to(SteadyTime now, SentinelQuestion::To to, const Endpoint& node);
+  void note_silence(const Endpoint& node);
+  void note_answer(SteadyTime now, const Asked& asked);
   void follow_word(SteadyTime now);
   void ask_soon(SteadyTime now, Sentinel& sentinel);
   void ask_all(SteadyTime now);
@@ -135,12 +150,14 @@ class SentinelWatch {
   const SentinelOptions options_;
   std::map<Endpoint, Sentinel> sentinels_;
   std::map<std::uint64_t, Asked> in_flight_;
+  std::map<Endpoint, std::chrono::milliseconds> slow_;  // which have more time to answer
   std::uint64_t last_question_ = 0;
   std::optional<Endpoint> master_;
   std::uint64_t epoch_ = 0;
   std::vector<Endpoint> replicas_;
   std::optional<SteadyTime> first_answer_;
   std::optional<Endpoint> named_;  // by the Sentinels, when they were last listened to
+  std::vector<Endpoint> known_;    // that master and its replicas, by the word of its Sentinels
   std::optional<Asked> led_on_;    // a server to which a replica has led
   SteadyTime roles_{};             // when servers are to be asked for their roles
   SteadyTime roles_asked_{};       // when they were

@@ -247,6 +247,7 @@ TEST(DocsFacts, PermissionsCoverTheCommandsThatAreSent) {
       {"number", "`Series`"},
       {"id", "`IdWorker`"},
       {"bloom", "`SharedBloomFilter`"},
+      {"cache", "`CacheGuard`"},
       {"room", "`WaitingRoom`"},
       {"sale", "`Sale`"},
   };

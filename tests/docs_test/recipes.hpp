@@ -34,8 +34,8 @@ inline const std::vector<Recipe> recipes{
     {"sluice --store embedded:/var/lib/app number INV repair --given 57", "/var/lib/app=$PWD/app",
      "sluice --store embedded:$PWD/app number INV -n 3",
      "sluice --store embedded:$PWD/app number INV repair --dry-run", "0058"},
-    {"ACL SETUSER app on >secret ~app:* ~*{app:* ~sluice:* &redisson_*{app:* &sluice:* +@all "
-     "-@dangerous +info",
+    {"ACL SETUSER app on >secret ~app:* ~*{app:* ~sluice:* &redisson_*{app:* &sluice_*{app:* "
+     "&sluice:* +@all -@dangerous +info",
      "", "",
      "sluice --store redis://app:secret@127.0.0.1:$PORT lock app:x -- echo held; redis-cli --user "
      "app --pass secret get other 2>&1 | grep -o NOPERM",

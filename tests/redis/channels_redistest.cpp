@@ -1,6 +1,7 @@
 // Listening to channels of a real server.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -9,6 +10,8 @@
 #include "redis/at_server.hpp"
 #include "sluice/log.hpp"
 #include "store/subscription.hpp"
+#include "support/collected_log.hpp"
+#include "support/comes_true.hpp"
 #include "support/plain_client.hpp"
 
 namespace sluice {
@@ -16,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::at;
+using test::comes_true;
 
 constexpr auto patience = 20s;
 
@@ -201,6 +205,56 @@ TEST_F(Channels, AUserWhoMayNotListenIsTold) {
   const auto error = test::failure_of([&] { deaf->listen("c", [](const Message&) {}).get(); });
   EXPECT_EQ(error.errc(), Errc::authentication);
   EXPECT_EQ(deaf->run({"PING"}).get().as_text(), "PONG");
+}
+
+/// The rights change while the Store listens to four channels: of each subset the others are heard,
+/// and those of the subset again when they are allowed again.
+TEST_F(Channels, D12_AForbiddenChannelIsSilentAlone) {
+  const std::vector<std::string> all{"a", "b", "c", "d"};
+  const auto allow = [&](unsigned forbidden) {
+    std::vector<std::string> words{"ACL", "SETUSER", "u",  "on",
+                                   ">p",  "+@all",   "~*", "resetchannels"};
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if ((forbidden >> i & 1U) == 0) words.push_back("&" + all[i]);
+    EXPECT_EQ(admin.command(words).as_text(), "OK");
+  };
+  allow(0);
+  test::CollectedLog log;
+  auto options = at(server);
+  options.user = "u";
+  options.password = "p";
+  const auto limited = redis::open_redis(options);
+  std::vector<Subscription> subscriptions;
+  for (const auto& channel : all)
+    subscriptions.push_back(Subscription::open(*limited, channel).get());
+  const auto hears_gap = [&](std::size_t i) {
+    const auto gap = subscriptions[i].next(soon()).get();
+    return gap && gap->kind == Message::Kind::gap;
+  };
+  for (unsigned forbidden = 1; forbidden < 16; ++forbidden) {
+    allow(forbidden);  // the server ends the connection that has subscribed them
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if ((forbidden >> i & 1U) != 0) continue;
+      ASSERT_TRUE(hears_gap(i)) << all[i] << " of " << forbidden;
+      admin.command({"PUBLISH", all[i], "m"});
+      EXPECT_EQ(subscriptions[i].next(soon()).get()->payload, "m") << all[i] << " of " << forbidden;
+    }
+    EXPECT_TRUE(comes_true([&] {
+      return log.count("is not subscribed any more: NOPERM") ==
+             static_cast<std::size_t>(std::popcount(forbidden));
+    })) << log.text();
+    allow(0);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if ((forbidden >> i & 1U) == 0) continue;
+      EXPECT_TRUE(hears_gap(i)) << all[i] << " of " << forbidden;
+    }
+    log.clear();
+  }
+  // Who listens anew to a forbidden one is told.
+  allow(1);
+  EXPECT_TRUE(comes_true([&] { return log.count("'a' is not subscribed any more") > 0; }));
+  EXPECT_EQ(test::failure_of([&] { Subscription::open(*limited, "a").get(); }).errc(),
+            Errc::authentication);
 }
 
 }  // namespace

@@ -213,5 +213,46 @@ TEST(Greeting, NeverShowsThePassword) {
   EXPECT_EQ(describe(all_options()), "redis://h:6379/3");
 }
 
+Value subscribed(const std::string& channel) {
+  return Value::aggregate(Value::Type::push, {Value::bulk_string("subscribe"),
+                                              Value::bulk_string(channel), Value::integer(1)});
+}
+
+/// What the server says to each of its channels, by the bits: allowed or refused.
+TEST(Greeting, D12_AChannelThatIsForbiddenIsLeftOutAlone) {
+  const std::vector<std::string> channels{"a", "b", "c"};
+  const auto forbidden = Value::error("NOPERM No permissions to access a channel");
+  for (unsigned refused = 0; refused < 8; ++refused) {
+    Greeting greeting{all_options(), channels};
+    greeting.take(Value::aggregate(Value::Type::map, {}));
+    greeting.take(Value::simple_string("OK"));
+    std::vector<std::string> expected;
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      const bool is_refused = (refused >> i & 1U) != 0;
+      if (is_refused) expected.push_back(channels[i]);
+      EXPECT_FALSE(greeting.take(is_refused ? forbidden : subscribed(channels[i])));
+    }
+    EXPECT_TRUE(greeting.take(Value::simple_string("PONG")));
+    std::vector<std::string> found;
+    for (const auto& one : greeting.refused()) found.push_back(one.channel);
+    EXPECT_EQ(found, expected) << refused;
+  }
+}
+
+/// Nothing but a channel may be refused so, and a channel not otherwise.
+TEST(Greeting, D12_EveryOtherErrorRefusesTheConnection) {
+  const std::vector<Value> right{Value::aggregate(Value::Type::map, {}), Value::simple_string("OK"),
+                                 subscribed("a"), subscribed("b"), Value::simple_string("PONG")};
+  for (std::size_t wrong = 0; wrong < right.size(); ++wrong)
+    for (const auto* const error :
+         {"NOPERM no right", "ERR unknown", "LOADING soon", "NOAUTH first", "MASTERDOWN Link"}) {
+      const bool is_channel = wrong == 2 || wrong == 3;
+      if (is_channel && std::string_view{error}.starts_with("NOPERM")) continue;
+      Greeting greeting{all_options(), {"a", "b"}};
+      for (std::size_t i = 0; i < wrong; ++i) EXPECT_FALSE(greeting.take(right[i]));
+      EXPECT_THROW(greeting.take(Value::error(error)), Error) << wrong << ' ' << error;
+    }
+}
+
 }  // namespace
 }  // namespace sluice::redis

@@ -1,77 +1,33 @@
-// Names are resolved off the connection's thread. getaddrinfo here is the test's: it takes the
-// place of libc's in this program, and answers when the test says so.
+// Names are resolved off the connection's thread.
 #include <gtest/gtest.h>
-#include <netdb.h>
 
-#include <condition_variable>
-#include <cstring>
 #include <latch>
-#include <mutex>
 #include <thread>
 
 #include "redis/at_server.hpp"
 #include "redis/fake_server.hpp"
-#include "support/thread_sanitized.hpp"
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(SLUICE_THREAD_SANITIZER)
-namespace {
-
-struct NameService {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int asked = 0;
-  bool answers = true;
-
-  void wait() {
-    std::unique_lock lock{mutex};
-    ++asked;
-    changed.notify_all();
-    changed.wait(lock, [this] { return answers; });
-  }
-  int times_asked() {
-    const std::lock_guard lock{mutex};
-    return asked;
-  }
-  void set(bool now) {
-    const std::lock_guard lock{mutex};
-    answers = now;
-    changed.notify_all();
-  }
-};
-
-NameService& name_service() {
-  static auto* const one = new NameService;
-  return *one;
-}
-
-}  // namespace
-
-/// Knows one host, 127.0.0.1, and numbers.
-extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo*, addrinfo** found) {
-  if (std::strcmp(host, "slow.test") == 0) name_service().wait();
-  auto* const address = new sockaddr_in{};
-  address->sin_family = AF_INET;
-  address->sin_port = htons(static_cast<std::uint16_t>(std::atoi(port)));
-  address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  *found = new addrinfo{};
-  (*found)->ai_family = AF_INET;
-  (*found)->ai_addr = reinterpret_cast<sockaddr*>(address);
-  (*found)->ai_addrlen = sizeof *address;
-  return 0;
-}
-extern "C" void freeaddrinfo(addrinfo* found) {
-  delete reinterpret_cast<sockaddr_in*>(found->ai_addr);
-  delete found;
-}
+#include "support/slow_names.hpp"
 
 namespace sluice {
 namespace {
 
 using namespace std::chrono_literals;
 
+constexpr const char* slow = "slow.test";
+
+/// The name service is the test's.
+class Resolution : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::SlowNames::are_there) GTEST_SKIP();
+  }
+
+  test::SlowNames names;
+};
+
 redis::RedisOptions by_name(const test::FakeServer& server) {
   auto options = server.options();
-  options.endpoint.host = "slow.test";
+  options.endpoint.host = slow;
   return options;
 }
 
@@ -80,7 +36,7 @@ void serve_pings(test::FakeServer::Peer& peer) {
   while (!peer.command().empty()) peer.send("+PONG\r\n");
 }
 
-TEST(Resolution, K11_ASlowNameServiceHoldsUpNoDeadline) {
+TEST_F(Resolution, K11_ASlowNameServiceHoldsUpNoDeadline) {
   std::latch name_service_stopped{1};
   test::FakeServer server{[&](test::FakeServer::Peer& peer, int number) {
     if (number > 0) return serve_pings(peer);
@@ -91,13 +47,13 @@ TEST(Resolution, K11_ASlowNameServiceHoldsUpNoDeadline) {
   options.command_timeout = 200ms;
   options.connect_timeout = 60s;
   const auto store = redis::open_redis(options);
-  name_service().set(false);
+  names.hold(slow);
   name_service_stopped.count_down();
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 3; ++i)  // the first may meet the end of the connection
     EXPECT_EQ(test::failure_of([&] { store->run({"PING"}).get(); }).errc(), Errc::connection);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
-  name_service().set(true);
+  names.answer(slow);
   const auto deadline = std::chrono::steady_clock::now() + 30s;
   while (std::chrono::steady_clock::now() < deadline) {
     try {
@@ -109,27 +65,27 @@ TEST(Resolution, K11_ASlowNameServiceHoldsUpNoDeadline) {
   ADD_FAILURE() << "the name service answers, and the store is not connected";
 }
 
-TEST(Resolution, K11_OpenEndsByItsTimeAndAsksOnce) {
+TEST_F(Resolution, K11_OpenEndsByItsTimeAndAsksOnce) {
   test::FakeServer server{[](test::FakeServer::Peer& peer, int) { serve_pings(peer); }};
   auto options = by_name(server);
   options.connect_timeout = 100ms;
-  name_service().set(false);
+  names.hold(slow);
   const auto failure = test::failure_of([&] { redis::open_redis(options); });
   EXPECT_EQ(failure.errc(), Errc::timeout);
   EXPECT_NE(failure.message().find("name service"), std::string::npos) << failure.message();
-  name_service().set(true);
+  names.answer(slow);
 }
 
 /// Where a second connection is needed: a blocking command, a subscription, a batch with WAIT.
-TEST(Resolution, E10_ASlowNameServiceHoldsUpNoOtherConnection) {
+TEST_F(Resolution, E10_ASlowNameServiceHoldsUpNoOtherConnection) {
   test::FakeServer server{[](test::FakeServer::Peer& peer, int) { serve_pings(peer); },
                           test::FakeServer::Serves::at_once};
   auto options = by_name(server);
   options.command_timeout = 200ms;
   options.connect_timeout = 60s;
   const auto store = redis::open_redis(options);
-  name_service().set(false);
-  const int asked = name_service().times_asked();
+  names.hold(slow);
+  const int asked = names.asked(slow);
   const auto expect_in_time = [](const char* what, auto call) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(test::failure_of(call).effect(), Effect::none) << what;
@@ -149,10 +105,9 @@ TEST(Resolution, E10_ASlowNameServiceHoldsUpNoOtherConnection) {
       expect_in_time("BLPOP", [&] { store->run({"BLPOP", "q", "0.01"}).get(); });
     });
   many.clear();
-  EXPECT_EQ(name_service().times_asked(), asked + 1) << "one question for all connections";
-  name_service().set(true);
+  EXPECT_EQ(names.asked(slow), asked + 1) << "one question for all connections";
+  names.answer(slow);
 }
 
 }  // namespace
 }  // namespace sluice
-#endif

@@ -18,6 +18,7 @@
 #include "support/sentinel_rig.hpp"
 #include "support/server_pair.hpp"
 #include "support/silent_port.hpp"
+#include "support/slow_names.hpp"
 #include "support/told.hpp"
 
 namespace sluice {
@@ -382,6 +383,54 @@ TEST(SentinelStore, AMasterThatDiesIsWaitedFor) {
   EXPECT_TRUE(is_at(*store, rig.server(0)));
   rig.server(0).kill();
   EXPECT_TRUE(is_at(*store, rig.server(1)));
+}
+
+/// The names of all Sentinels are answered after so many ms.
+class SentinelStoreByNames : public testing::TestWithParam<int> {};
+
+TEST_P(SentinelStoreByNames, D11_SlowNamesAreWaitedForWithinConnectTimeout) {
+  if (!test::SlowNames::are_there) GTEST_SKIP();
+  const test::SlowNames names;
+  SentinelRig rig{{.replicas = 0, .sentinels = 2}};
+  auto options = options_of(rig);
+  for (auto& sentinel : options.sentinels) sentinel.host = test::SlowNames::after_ms(GetParam());
+  EXPECT_EQ(redis::open_sentinel(options)->run({"INCR", "n"}).get().as_integer(), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Deployments, SentinelStoreByNames, testing::Values(200, 600, 1500, 4000));
+
+/// Nobody answers before the door is opened: a Sentinel far away, then the server that it names.
+TEST(SentinelStore, D11_OpeningWaitsForWhoIsFarAwayWithinConnectTimeout) {
+  const test::RedisServer server;
+  test::FaultProxy to_server{server.port()};
+  const auto port = test::free_port();
+  const SentinelRig::Sentinel sentinel{
+      port,
+      {fmt::format("port {}", port), "bind 127.0.0.1",
+       fmt::format("sentinel monitor m 127.0.0.1 {} 1", to_server.port())}};
+  test::FaultProxy to_sentinel{port};
+  to_server.set_door(test::FaultProxy::Door::held);
+  to_sentinel.set_door(test::FaultProxy::Door::held);
+  auto opening = std::async(std::launch::async,
+                            [&] { return redis::open_sentinel(options_of({to_sentinel.port()})); });
+  EXPECT_EQ(opening.wait_for(1200ms), std::future_status::timeout);
+  const auto told = to_sentinel.on(test::reply_to("SENTINEL"), {.times = test::Deed::always});
+  to_sentinel.set_door(test::FaultProxy::Door::open);
+  EXPECT_TRUE(to_sentinel.await_hits(told, 4));
+  EXPECT_EQ(opening.wait_for(1200ms), std::future_status::timeout);
+  to_server.set_door(test::FaultProxy::Door::open);
+  EXPECT_EQ(opening.get()->run({"INCR", "n"}).get().as_integer(), 1);
+}
+
+TEST(SentinelStore, D11_OpeningEndsWithConnectTimeoutAndSaysWhy) {
+  const test::SilentPort silent;
+  auto options = options_of({silent.port()});
+  options.server.connect_timeout = 1200ms;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto failure = failure_of([&] { redis::open_sentinel(options); });
+  EXPECT_EQ(failure.errc(), Errc::connection) << failure.what();
+  EXPECT_NE(failure.message().find("no Sentinel answers"), std::string::npos) << failure.what();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 1200ms);
 }
 
 }  // namespace

@@ -28,6 +28,11 @@ class CollectedLog {
     return static_cast<std::size_t>(std::ranges::count_if(
         lines_, [part](const std::string& line) { return line.find(part) != line.npos; }));
   }
+  /// It begins anew.
+  void clear() {
+    const std::lock_guard lock{mutex_};
+    lines_.clear();
+  }
   /// All of it, a line each.
   std::string text() const {
     const std::lock_guard lock{mutex_};

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "support/matchers.hpp"
 #include "topology/sentinel_watch.hpp"
@@ -274,6 +276,136 @@ TEST_F(Watch, MostOfThemAreRightWhereNoEpochIsTold) {
   run(2s);
   EXPECT_EQ(watch_.master(), at(6002));
 }
+
+/// What a Sentinel of another deployment says, which knows a master of the same name.
+std::vector<Value> stranger_says(std::uint64_t epoch) {
+  auto replies = says(7001, epoch, {7501, 7502});
+  replies[2] = Value::array({words({"ip", "10.0.0.1", "port", "7002", "flags", "slave"})});
+  return replies;
+}
+
+struct Takeover {
+  std::uint64_t epoch;       // that the stranger tells; ours have 5
+  std::uint16_t seat;        // whose address it has
+  bool is_there_from_start;  // or it comes when the master is used
+  bool is_first;             // it answers before the others
+};
+
+class WatchBesideAStranger : public Watch, public testing::WithParamInterface<Takeover> {};
+
+TEST_P(WatchBesideAStranger, D10_ASentinelOfAnotherDeploymentDoesNotLeadAway) {
+  const auto [epoch, seat, is_there_from_start, is_first] = GetParam();
+  all_say(says(6001, 5, {5001, 5002, 5003}));
+  servers_[6001] = servers_[7001] = is_master();
+  sentinels_[7501] = sentinels_[7502] = stranger_says(epoch);
+  if (!is_there_from_start) run(2s);
+  sentinels_[seat] = stranger_says(epoch);
+  run(2s);
+  EXPECT_EQ(watch_.master(), at(6001));
+  for (int i = 0; i < 20; ++i) {
+    if (is_first) watch_.is_back(now_, at(seat));
+    watch_.heard(now_, "m 10.0.0.1 6001 10.0.0.1 7001");
+    run(500ms);
+    ASSERT_EQ(watch_.master(), at(6001));
+  }
+  EXPECT_EQ(asked_[at(7501)] + asked_[at(7001)], 0U) << "nothing of it is asked";
+  // Its own failovers are followed at once, by the word of one.
+  sentinels_[seat == 5002 ? 5001 : 5002] = says(6002, 6);
+  servers_[6002] = is_master();
+  watch_.heard(now_, "m 10.0.0.1 6001 10.0.0.1 6002");
+  run(150ms);
+  EXPECT_EQ(watch_.master(), at(6002));
+}
+
+std::vector<Takeover> takeovers() {
+  std::vector<Takeover> all;
+  for (const std::uint64_t epoch : {0, 4, 5, 6, 1'000})
+    for (const std::uint16_t seat : {5001, 5002, 5003})
+      for (const bool is_there_from_start : {false, true})
+        for (const bool is_first : {false, true})
+          all.push_back({epoch, seat, is_there_from_start, is_first});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Deployments, WatchBesideAStranger, testing::ValuesIn(takeovers()));
+
+TEST_F(Watch, D10_AServerThatNobodyKnewCountsOnceMostSentinelsNameIt) {
+  open();
+  servers_[6009] = is_master();
+  sentinels_[5003] = says(6009, 2);
+  run(5s);
+  EXPECT_EQ(watch_.master(), at(6001));
+  sentinels_[5002] = says(6009, 2);
+  run(1100ms);
+  EXPECT_EQ(watch_.master(), at(6009));
+}
+
+TEST_F(Watch, D10_SentinelsThatAreGoneForAMinuteHoldUpNoChange) {
+  open();
+  sentinels_.clear();
+  sentinels_[5003] = says(6009, 2);
+  servers_[6009] = is_master();
+  run(50s);
+  EXPECT_EQ(watch_.master(), at(6001));
+  run(15s);
+  EXPECT_EQ(watch_.master(), at(6009));
+}
+
+/// A replica that its Sentinels do not reach is known all the same.
+TEST_F(Watch, D10_AReplicaThatWasAwayIsFollowedAtOnce) {
+  open();
+  sentinels_[5003] = says(6003, 2);
+  servers_[6003] = is_master();
+  watch_.heard(now_, "m 10.0.0.1 6001 10.0.0.1 6003");
+  run(150ms);
+  EXPECT_EQ(watch_.master(), at(6003));
+}
+
+/// Servers and Sentinels answer so long after they were asked; the first time three times as long,
+/// since they have to be connected to.
+class WatchFromAfar : public testing::TestWithParam<std::chrono::milliseconds> {
+ protected:
+  void run(SteadyTime end) {
+    while (now_ < end && !watch_.master()) {
+      for (const auto& question : watch_.act(now_)) {
+        const bool is_sentinel = question.to == To::sentinel;
+        auto& connected =
+            connected_.try_emplace(question.node, now_ + 2 * GetParam()).first->second;
+        answers_.emplace(std::max(now_, connected) + GetParam(),
+                         std::pair{question.id, is_sentinel ? says(6001, 1) : is_master()});
+        waits_.emplace(question.deadline, question.id);
+      }
+      hopeless_ |= watch_.have_all_told() && !watch_.has_any_answered();
+      now_ = std::max(now_, watch_.wakes());
+      if (!answers_.empty()) now_ = std::min(now_, answers_.begin()->first);
+      if (!waits_.empty()) now_ = std::min(now_, waits_.begin()->first);
+      for (; !answers_.empty() && answers_.begin()->first <= now_; answers_.erase(answers_.begin()))
+        watch_.answered(now_, answers_.begin()->second.first, answers_.begin()->second.second);
+      for (; !waits_.empty() && waits_.begin()->first <= now_; waits_.erase(waits_.begin()))
+        watch_.failed(now_, waits_.begin()->second, "no connection in time");
+    }
+  }
+
+  SteadyTime now_{1h};
+  SentinelWatch watch_{{at(5001), at(5002), at(5003)},
+                       {.name = "m", .longest_answer_timeout = 60s}};
+  std::map<Endpoint, SteadyTime> connected_;
+  std::multimap<SteadyTime, std::pair<std::uint64_t, std::vector<Value>>> answers_;
+  std::multimap<SteadyTime, std::uint64_t> waits_;
+  bool hopeless_ = false;
+};
+
+TEST_P(WatchFromAfar, D11_FindsTheMasterHoweverFarItIs) {
+  const auto begin = now_;
+  run(begin + 200s);
+  EXPECT_EQ(watch_.master(), at(6001));
+  EXPECT_FALSE(hopeless_) << "who is slow may answer yet";
+  EXPECT_LE(now_ - begin, 12 * GetParam() + 2s);
+}
+
+INSTANTIATE_TEST_SUITE_P(Deployments, WatchFromAfar,
+                         testing::Values(1ms, 100ms, 150ms, 200ms, 400ms, 500ms, 600ms, 1s, 1500ms,
+                                         2s, 4s, 8s));
 
 }  // namespace
 }  // namespace sluice::topology::test

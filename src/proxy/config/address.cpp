@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/integer.hpp"
@@ -46,6 +47,33 @@ void check_path(std::string_view whole, std::string_view path) {
                               longest_path));
 }
 
+/// What twemproxy takes: whatever precedes the last colon is the host.
+net::Endpoint parse_any_address(std::string_view text) {
+  net::Endpoint endpoint;
+  if (text.starts_with('/')) {
+    check_path(text, text);
+    endpoint.unix_path = text;
+    return endpoint;
+  }
+  auto host = text;
+  const auto port = take_last(host, ':');
+  if (!port) refuse(text, "is no address; write host:port, or /path of a unix socket");
+  endpoint.port = port_of(text, *port);
+  endpoint.host = host.empty() || host == "*" ? any_host : host_of(host);
+  return endpoint;
+}
+
+/// `host`: as written, with the brackets of an IPv6 address, which may have a zone.
+bool is_host(std::string_view host) {
+  if (host.starts_with('[')) {
+    const auto address = host_of(host);
+    return address.size() < host.size() && address.contains(':') &&
+           net::is_numeric(address.substr(0, address.find('%')));
+  }
+  return std::ranges::all_of(
+      host, [](char c) { return c > ' ' && c < 0x7f && !std::string_view{":/@,[]"}.contains(c); });
+}
+
 unsigned permissions_of(std::string_view whole, std::string_view octal) {
   const auto bits = parse_integer<unsigned>(octal, 8);
   if (!bits || *bits > most_permissions)
@@ -68,17 +96,9 @@ std::string_view name_of(std::string_view text, const net::Endpoint& endpoint) n
 }
 
 net::Endpoint parse_address(std::string_view text) {
-  net::Endpoint endpoint;
-  if (text.starts_with('/')) {
-    check_path(text, text);
-    endpoint.unix_path = text;
-    return endpoint;
-  }
-  auto host = text;
-  const auto port = take_last(host, ':');
-  if (!port) refuse(text, "is no address; write host:port, or /path of a unix socket");
-  endpoint.port = port_of(text, *port);
-  endpoint.host = host.empty() || host == "*" ? any_host : host_of(host);
+  auto endpoint = parse_any_address(text);
+  if (!endpoint.is_unix() && !is_host(text.substr(0, text.rfind(':'))))
+    refuse(text, "has no host before its port; write host:port, or [address]:port of IPv6");
   return endpoint;
 }
 
@@ -92,7 +112,7 @@ Listen parse_listen(std::string_view text) {
   }
   if (address.rfind(':') == 0)
     refuse(text, "has no host; write * or 0.0.0.0 for all addresses of this machine");
-  listen.endpoint = parse_address(address);
+  listen.endpoint = parse_any_address(address);
   return listen;
 }
 
@@ -114,7 +134,7 @@ ServerSettings parse_server(std::string_view text) {
     refuse(text, fmt::format("has no port or no weight; write {}", form));
   if (is_path && address.find(':') != std::string_view::npos)
     refuse(text, "has a path with a colon; choose one without");
-  server.endpoint = parse_address(address);
+  server.endpoint = parse_any_address(address);
   server.name = name ? *name : name_of(server.text, server.endpoint);
   return server;
 }

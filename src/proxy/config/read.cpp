@@ -93,18 +93,23 @@ void check_rights(const PoolSettings& pool) {
   }
 }
 
-/// Each is host:port. `name`: of their setting.
+/// Why `text` is not host:port of one machine; empty: it is.
+std::string fault_of_address(std::string_view text) {
+  try {
+    if (parse_address(text).is_unix()) return fmt::format("'{}' is a path; write host:port", text);
+  } catch (const Error& wrong) {
+    return std::string{wrong.message()};
+  }
+  const bool is_any = text.starts_with(':') || text.starts_with('*');
+  return is_any ? fmt::format("'{}' names no host; write host:port", text) : std::string{};
+}
+
+/// `name`: of the setting of these addresses.
 void check_addresses(const PoolSettings& pool, std::string_view name,
                      const std::vector<std::string>& entries) {
-  for (const auto& entry : entries) {
-    try {
-      if (!parse_address(entry).is_unix()) continue;
-    } catch (const Error& wrong) {
-      refuse(pool.place, fmt::format("{} of the pool '{}': {}", name, pool.name, wrong.message()));
-    }
-    refuse(pool.place, fmt::format("{} of the pool '{}': '{}' is a path; write host:port", name,
-                                   pool.name, entry));
-  }
+  for (const auto& entry : entries)
+    if (const auto fault = fault_of_address(entry); !fault.empty())
+      refuse(pool.place, fmt::format("{} of the pool '{}': {}", name, pool.name, fault));
 }
 
 void check_replicas(const PoolSettings& pool) {

@@ -30,11 +30,13 @@ net::TlsFiles files_of(const TlsSettings& settings);
 
 // Addresses as the file writes them. They throw Error{bad_argument}: what is wrong, what is wanted.
 
-/// "host:port" or "/path"; no host, or *, is any address of this machine.
+/// "host:port" of a name or a numeric address, "[address]:port" of IPv6, or "/path"; no host, or *,
+/// is any address of this machine.
 net::Endpoint parse_address(std::string_view text);
-/// "host:port", or "/path" and perhaps permissions: "/run/proxy.sock 0660".
+/// "host:port", or "/path" and perhaps permissions: "/run/proxy.sock 0660". As twemproxy, it takes
+/// anything for a host that is not empty.
 Listen parse_listen(std::string_view text);
-/// "host:port:weight [name]" or "/path:weight [name]".
+/// "host:port:weight [name]" or "/path:weight [name]"; the host as twemproxy takes it.
 ServerSettings parse_server(std::string_view text);
 /// The same again.
 std::string to_string(const ServerSettings& server);

@@ -1,5 +1,6 @@
 #include "proxy/flow/asking_lines.hpp"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -15,6 +16,7 @@
 #include "proxy/flow/pool.hpp"
 #include "resp/reply_parser.hpp"
 #include "resp/writer.hpp"
+#include "sluice/log.hpp"
 #include "topology/sentinel_view.hpp"
 
 namespace sluice::proxy::flow {
@@ -23,7 +25,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto between_attempts = 200ms;
-constexpr auto kept_for = 10s;  // a line that nothing is asked by
+constexpr auto shortest_silence = 1s;  // after which a node that owes replies is connected to anew
+constexpr auto kept_for = 10s;         // a line that nothing is asked by
 constexpr std::size_t most_lines = 1000;
 /// A map of 16,384 ranges has less than 2 MiB.
 constexpr resp::ReplyLimits limits{
@@ -38,7 +41,7 @@ bool is_text(const Value& value, std::string_view text) {
 /// One connection to a Sentinel or a server, by which questions go one after another.
 class AskingLines::Line {
  public:
-  Line(const AskingLines& owner, Key key)
+  Line(AskingLines& owner, Key key)
       : owner_(owner),
         key_(std::move(key)),
         failed_([this](const Error& why) { tls_failure_ = why.message(); }) {}
@@ -48,7 +51,8 @@ class AskingLines::Line {
     asked_ = now;
     certified_ = certified;
     open(now);
-    if (!socket_) return answer({}, why_not_);
+    if (!socket_ && !awaits_name_) return answer({}, why_not_);
+    if (questions_.empty()) heard_ = now;
     for (const auto& command : commands) say({command.begin(), command.end()});
     questions_.push_back({std::move(answer), commands.size(), {}});
   }
@@ -56,6 +60,13 @@ class AskingLines::Line {
   void listen(SteadyTime now) {
     asked_ = now;
     open(now);
+  }
+  /// Its name may be known now, or it has been silent for too long.
+  void go_on(SteadyTime now) {
+    if (awaits_name_) return open(now);
+    const auto silence =
+        std::max<std::chrono::nanoseconds>(owner_.settings_->connect_timeout, shortest_silence);
+    if (socket_ && !questions_.empty() && heard_ + silence <= now) fail("it says nothing");
   }
   SteadyTime asked() const noexcept { return asked_; }
 
@@ -74,7 +85,7 @@ class AskingLines::Line {
   void ready() {
     if (!is_connected_) {
       if (const int error = net::connect_error(socket_->descriptor()); error != 0)
-        return close(std::generic_category().message(error));
+        return fail(std::generic_category().message(error));
       is_connected_ = true;
     }
     write();
@@ -99,13 +110,19 @@ class AskingLines::Line {
 
   void say(const std::vector<std::string_view>& words) { resp::append_command(out_, words); }
 
+  /// What is asked while its name is being looked up waits for that.
   void open(SteadyTime now) {
-    if (socket_ || now < retry_) return;
+    if (socket_ || (now < retry_ && !awaits_name_)) return;
+    const auto found = owner_.addresses_of(key_.to);
+    awaits_name_ = !found;
+    if (!found) return;
     retry_ = now + between_attempts;
+    if (!*found) return fail(std::string{found->error().message()});
+    heard_ = now;
+    connect((*found)->at(attempts_++ % (*found)->size()));
+  }
+  void connect(const net::Address& address) {
     try {
-      const auto addresses =
-          net::resolve({.host = key_.to.host, .port = key_.to.port, .unix_path = {}});
-      const auto& address = addresses[attempts_++ % addresses.size()];
       auto socket = net::Socket::start_connect(address);
       const auto& tls = owner_.tls_->server;
       const auto& name = owner_.settings_->server_tls.server_name;
@@ -114,9 +131,9 @@ class AskingLines::Line {
                     : std::make_unique<net::Socket>(std::move(socket));
       greet();
     } catch (const Error& error) {
-      why_not_ = error.message();
+      fail(std::string{error.message()});
     } catch (const std::system_error& error) {
-      why_not_ = error.code().message();
+      fail(error.code().message());
     }
   }
   /// The password of the servers is no business of a Sentinel's.
@@ -127,6 +144,7 @@ class AskingLines::Line {
     const auto& password = !is_server                         ? settings.sentinel_password
                            : settings.server_password.empty() ? settings.redis_auth
                                                               : settings.server_password;
+    const auto questions = std::exchange(out_, {});
     if (!password.empty()) {
       if (user.empty())
         say({"AUTH", password});
@@ -135,6 +153,7 @@ class AskingLines::Line {
       ++handshake_;
     }
     if (key_.use == Use::hears_sentinel) say({"SUBSCRIBE", topology::switch_channel});
+    out_ += questions;
   }
 
   void write() {
@@ -161,22 +180,33 @@ class AskingLines::Line {
         take(std::move(*value));
       }
     } catch (const Error& error) {
-      close(error.message());
+      fail(std::string{error.message()});
     }
   }
   void close_by(const net::Transfer& transfer) {
-    close(transfer.error == 0 ? "it closed the connection"
-                              : std::generic_category().message(transfer.error));
+    fail(transfer.error == 0 ? "it closed the connection"
+                             : std::generic_category().message(transfer.error));
+  }
+  /// Closes, and tells why, unless that was the last that was told of it.
+  void fail(std::string why) {
+    close(std::move(why));
+    if (key_.use == Use::hears_sentinel || why_not_ == told_) return;
+    told_ = why_not_;
+    log(LogLevel::warning, fmt::format("pool '{}': {} cannot be asked: {}", owner_.settings_->name,
+                                       to_string(key_.to), told_));
   }
 
   void take(Value value) {
+    heard_ = system_clock().steady();
     if (handshake_ > 0) {
       --handshake_;
-      if (value.is_error()) close("it refuses AUTH: " + value.as_text());
+      if (value.is_error() && !topology::is_without_password(value.as_text()))
+        fail("it refuses AUTH: " + value.as_text());
       return;
     }
     if (key_.use == Use::hears_sentinel) return hear(value);
-    if (questions_.empty()) return close("it sent a reply to no question");
+    if (questions_.empty()) return fail("it sent a reply to no question");
+    told_.clear();
     Asked& asked = questions_.front();
     asked.replies.push_back(std::move(value));
     if (--asked.left > 0) return;
@@ -193,18 +223,21 @@ class AskingLines::Line {
       owner_.hearer_.heard(items[2].as_text());
   }
 
-  const AskingLines& owner_;
+  AskingLines& owner_;
   const Key key_;
   const net::TlsFailure failed_;
   std::string tls_failure_;
   std::unique_ptr<net::Transport> socket_;
+  bool awaits_name_ = false;
   bool is_connected_ = false;
   std::size_t handshake_ = 0;  // replies to AUTH that have not come
   std::size_t attempts_ = 0;
   SteadyTime retry_{};
   SteadyTime asked_{};
+  SteadyTime heard_{};  // when it last spoke, or was asked while nothing was under way
   std::string certified_;
   std::string why_not_ = "it is still being connected";
+  std::string told_;  // of it in the log, since it last answered
   std::string out_;
   std::size_t sent_ = 0;
   std::deque<Asked> questions_;
@@ -212,11 +245,13 @@ class AskingLines::Line {
 };
 
 AskingLines::AskingLines(std::shared_ptr<const PoolSettings> settings,
-                         std::shared_ptr<const PoolTls> tls, Hearer hearer)
+                         std::shared_ptr<const PoolTls> tls, Resolver& resolver, Hearer hearer)
     : settings_(std::move(settings)),
       tls_(std::move(tls)),
       hearer_(std::move(hearer)),
-      wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd") {}
+      wake_(
+          std::make_shared<const Descriptor>(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")),
+      names_(resolver, [wake = wake_] { ::eventfd_write(wake->number(), 1); }) {}
 
 AskingLines::~AskingLines() = default;
 
@@ -236,7 +271,11 @@ void AskingLines::ask(const Key& key, const std::vector<std::vector<std::string>
 
 void AskingLines::listen(const Key& key) { line(key).listen(system_clock().steady()); }
 
-void AskingLines::wake() noexcept { ::eventfd_write(wake_.number(), 1); }
+std::optional<Resolver::Found> AskingLines::addresses_of(const topology::Endpoint& node) {
+  return names_.find({.host = node.host, .port = node.port, .unix_path = {}});
+}
+
+void AskingLines::wake() noexcept { ::eventfd_write(wake_->number(), 1); }
 
 void AskingLines::forget_lines(SteadyTime now) {
   std::erase_if(lines_, [&](const auto& one) {
@@ -248,7 +287,7 @@ void AskingLines::forget_lines(SteadyTime now) {
 
 void AskingLines::wait(SteadyTime until) {
   forget_lines(system_clock().steady());
-  std::vector<pollfd> all{{.fd = wake_.number(), .events = POLLIN, .revents = 0}};
+  std::vector<pollfd> all{{.fd = wake_->number(), .events = POLLIN, .revents = 0}};
   std::vector<Line*> lines;
   for (const auto& [key, line] : lines_) {
     const auto wanted = line->wanted();
@@ -262,9 +301,11 @@ void AskingLines::wait(SteadyTime until) {
   const auto patience = std::clamp<std::int64_t>(left, 0, between_attempts.count());
   if (::poll(all.data(), all.size(), static_cast<int>(patience)) <= 0) return;
   eventfd_t count = 0;
-  if (all.front().revents != 0) ::eventfd_read(wake_.number(), &count);
+  if (all.front().revents != 0) ::eventfd_read(wake_->number(), &count);
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (all[i + 1].revents != 0) lines[i]->ready();
+  const auto now = system_clock().steady();
+  for (const auto& [key, line] : lines_) line->go_on(now);
 }
 
 AskingLines::Line& AskingLines::line(const Key& key) {

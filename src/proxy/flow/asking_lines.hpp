@@ -7,12 +7,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/descriptor.hpp"
 #include "proxy/config/config.hpp"
+#include "proxy/flow/resolver.hpp"
 #include "sluice/clock.hpp"
 #include "sluice/value.hpp"
 #include "topology/endpoint.hpp"
@@ -38,8 +40,9 @@ class AskingLines {
   };
 
   /// The passwords of `settings`: those of Sentinels for them, those of the servers for servers.
+  /// `resolver` outlives it.
   AskingLines(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls,
-              Hearer hearer = {});
+              Resolver& resolver, Hearer hearer = {});
   ~AskingLines();
 
   /// Whether a thread that asks by these settings can go on with others.
@@ -50,6 +53,8 @@ class AskingLines {
            const std::string& certified = {});
   /// Keeps it connected.
   void listen(const Key& key);
+  /// Nothing: its name is being looked up; then wait() returns.
+  std::optional<Resolver::Found> addresses_of(const topology::Endpoint& node);
   /// Until something has come, wake() is called or the time is over, or a little earlier.
   void wait(SteadyTime until);
   void wake() noexcept;
@@ -63,7 +68,8 @@ class AskingLines {
   const std::shared_ptr<const PoolSettings> settings_;
   const std::shared_ptr<const PoolTls> tls_;
   const Hearer hearer_;
-  Descriptor wake_;
+  const std::shared_ptr<const Descriptor> wake_;
+  KnownNames names_;
   std::map<Key, std::unique_ptr<Line>> lines_;
 };
 

@@ -12,11 +12,11 @@
 #include "sluice/log.hpp"
 
 namespace sluice::proxy::flow {
-namespace {}  // namespace
 
-Cluster::Cluster(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls)
+Cluster::Cluster(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls,
+                 Resolver& resolver)
     : settings_(std::move(settings)),
-      lines_(settings_, std::move(tls)),
+      lines_(settings_, std::move(tls), resolver),
       refresher_(seeds_of(settings_->cluster), {.tls = settings_->server_tls.on}) {
   thread_ = start_thread([this] { run(); });
 }

@@ -26,7 +26,9 @@ class Cluster {
  public:
   using Map = std::shared_ptr<const topology::ClusterMap>;
 
-  Cluster(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls);
+  /// `resolver` outlives it.
+  Cluster(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls,
+          Resolver& resolver);
   ~Cluster();
 
   /// Whether other settings make no difference here.

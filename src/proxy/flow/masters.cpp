@@ -15,21 +15,20 @@ namespace {
 
 using topology::SentinelQuestion;
 
-net::Endpoint net_endpoint(const topology::Endpoint& endpoint) {
-  return {.host = endpoint.host, .port = endpoint.port, .unix_path = {}};
-}
-
 }  // namespace
 
-Masters::Masters(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls)
+Masters::Masters(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls,
+                 Resolver& resolver)
     : settings_(std::move(settings)),
-      lines_(settings_, std::move(tls),
+      lines_(settings_, std::move(tls), resolver,
              {.is_back = [this](const auto& sentinel) { is_back(sentinel); },
               .heard = [this](std::string_view message) { heard(message); }}) {
   masters_.reserve(settings_->servers.size());
   for (const auto& server : settings_->servers) {
-    masters_.emplace_back(server.name, topology::SentinelWatch{seeds_of(settings_->sentinels),
-                                                               {.name = server.name}});
+    masters_.emplace_back(server.name, topology::SentinelWatch{
+                                           seeds_of(settings_->sentinels),
+                                           {.name = server.name,
+                                            .longest_answer_timeout = settings_->connect_timeout}});
     if (settings_->read_from == ReadFrom::replica)
       masters_.back().replicas.emplace(lines_, settings_->replica_max_lag);
     places_[server.name];
@@ -132,24 +131,31 @@ void Masters::ask(std::size_t master, const SentinelQuestion& question) {
              });
 }
 
-void Masters::tell(Master& master) {
+/// Why workers are told of no master.
+std::string Masters::why_none(const Master& master) {
   const auto& now = master.watch.master();
+  return now ? fmt::format("{} is, whose address is not known yet", to_string(*now))
+             : master.watch.why_not();
+}
+
+/// The one before is left at once, though the name of the new one may have to be looked up first.
+void Masters::tell(Master& master) {
+  auto now = master.watch.master();
   if (now == master.told) return;
+  const auto found = now ? lines_.addresses_of(*now) : std::nullopt;
   Place place;
-  if (now) {
-    try {
-      place.addresses = net::resolve(net_endpoint(*now));
-      place.host = now->host;
-    } catch (const Error& error) {
-      log(LogLevel::warning, error.message());
-      return;  // once more with the next event
-    }
+  if (found && *found) {
+    place.addresses = **found;
+    place.host = now->host;
+  } else {
+    now.reset();
   }
+  if (now == master.told) return;
   log(LogLevel::warning,
       now ? fmt::format("pool '{}': the master '{}' is {} now", settings_->name, master.name,
                         to_string(*now))
           : fmt::format("pool '{}': {} is not the master '{}' any more: {}", settings_->name,
-                        to_string(*master.told), master.name, master.watch.why_not()));
+                        to_string(*master.told), master.name, why_none(master)));
   master.told = now;
   const std::lock_guard lock{mutex_};
   place.turn = places_[master.name].turn + 1;

@@ -32,7 +32,9 @@ class Masters {
     std::vector<net::Address> addresses;
   };
 
-  Masters(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls);
+  /// `resolver` outlives it.
+  Masters(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<const PoolTls> tls,
+          Resolver& resolver);
   ~Masters();
 
   /// Whether other settings make no difference here.
@@ -57,6 +59,7 @@ class Masters {
   void run();
   SteadyTime act(SteadyTime now);
   void tell(Master& master);
+  static std::string why_none(const Master& master);
   SteadyTime follow_replicas(Master& master, SteadyTime now);
   void ask(std::size_t master, const topology::SentinelQuestion& question);
   void heard(std::string_view message);

@@ -34,11 +34,11 @@ std::shared_ptr<SharedServer> SharedPool::server_of(const ServerSettings& server
 }
 
 void SharedPool::follow_masters(const std::shared_ptr<const PoolSettings>& settings,
-                                const std::shared_ptr<const PoolTls>& tls) {
+                                const std::shared_ptr<const PoolTls>& tls, Resolver& resolver) {
   const auto follow = [&]<class Watch>(std::shared_ptr<Watch>& watch, bool is_needed) {
     auto now = this->watch(watch);
     if (now && is_needed && now->serves(*settings)) return;
-    now = is_needed ? std::make_shared<Watch>(settings, tls) : nullptr;
+    now = is_needed ? std::make_shared<Watch>(settings, tls, resolver) : nullptr;
     const std::lock_guard lock{mutex_};
     watch.swap(now);
   };

@@ -51,7 +51,7 @@ struct SharedPool {
   std::shared_ptr<Cluster> cluster() const { return watch(cluster_); }
   /// Asks the Sentinels, or the cluster, of these settings from now on, if there are any.
   void follow_masters(const std::shared_ptr<const PoolSettings>& settings,
-                      const std::shared_ptr<const PoolTls>& tls);
+                      const std::shared_ptr<const PoolTls>& tls, Resolver& resolver);
 
  private:
   template <class Watch>

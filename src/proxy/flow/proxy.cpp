@@ -90,7 +90,7 @@ Proxy::Proxy(Clock& clock, Config config, std::size_t mbuf_size, InheritedListen
 Proxy::~Proxy() { resolver_.end(); }
 
 void Proxy::start() {
-  for (auto& [name, pool] : pools_) pool.shared->follow_masters(pool.settings, pool.tls);
+  for (auto& [name, pool] : pools_) pool.shared->follow_masters(pool.settings, pool.tls, resolver_);
   for (auto& worker : workers_) worker->start();
 }
 
@@ -268,7 +268,7 @@ std::vector<std::string> Proxy::apply(Config config) {
     });
   pools_ = std::move(pools);
   config_ = std::move(config);
-  for (auto& [name, pool] : pools_) pool.shared->follow_masters(pool.settings, pool.tls);
+  for (auto& [name, pool] : pools_) pool.shared->follow_masters(pool.settings, pool.tls, resolver_);
   return changes;
 }
 

@@ -1,17 +1,20 @@
-/// The addresses of servers: asked for in a thread of its own, so that no worker waits for the name
-/// service, and tried in turn.
+/// The addresses of servers: asked for in threads of their own, so that no worker waits for the
+/// name service, and no name for another one; and tried in turn.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
-#include <thread>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "net/endpoint.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/error.hpp"
+#include "sluice/expected.hpp"
 
 namespace sluice::proxy::flow {
 
@@ -40,36 +43,55 @@ class Addresses {
   std::size_t place_ = 0;
 };
 
+/// Threads: any. It does not wait at its end for a name service that does not answer.
 class Resolver {
  public:
-  /// `addresses`: empty when there is no such host now.
-  using Answer = std::function<void(std::vector<net::Address> addresses)>;
-
-  /// How a name is asked for; may block. Empty result: there is no such host now.
+  /// Addresses, or why there are none now.
+  using Found = Expected<std::vector<net::Address>, Error>;
+  /// Must be short, and ask nothing.
+  using Answer = std::function<void(const Found& found)>;
+  /// How a name is asked for; may block. Throws Error, or returns none, when there is no such host.
   using Lookup = std::function<std::vector<net::Address>(const net::Endpoint&)>;
 
   /// `lookup` empty: the name service of the system.
   explicit Resolver(Lookup lookup = {});
-  ~Resolver();
+  ~Resolver() { end(); }
 
-  /// Any thread. `answer` is called in the resolver's thread, unless the resolver ends first.
-  void ask(net::Endpoint endpoint, Answer answer);
+  /// `answer` is called in a thread of the resolver, unless the resolver ends first. A name that is
+  /// being asked for is not asked for once more.
+  void ask(const net::Endpoint& endpoint, Answer answer);
   /// No answer comes any more once this has returned.
   void end();
 
  private:
-  struct Question {
-    net::Endpoint endpoint;
-    Answer answer;
-  };
-  void run();
+  struct State;
+  static void run(const std::shared_ptr<State>& state);
 
-  const Lookup lookup_;
-  std::mutex mutex_;
-  std::condition_variable asked_;
-  std::deque<Question> questions_;
-  bool ending_ = false;
-  std::thread thread_;  // started with the first question
+  const std::shared_ptr<State> state_;
+};
+
+/// The addresses of names for one thread that must not wait.
+class KnownNames {
+ public:
+  /// `wake` is called in another thread when an answer has come.
+  KnownNames(Resolver& resolver, std::function<void()> wake);
+
+  /// Nothing: it is asked for. An answer counts for a second.
+  std::optional<Resolver::Found> find(const net::Endpoint& endpoint);
+
+ private:
+  struct Answer {
+    std::optional<Resolver::Found> found;
+    SteadyTime at{};
+  };
+  struct Shared {
+    std::function<void()> wake;
+    std::mutex mutex;
+    std::map<net::Endpoint, Answer> answers;
+  };
+
+  Resolver& resolver_;
+  const std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace sluice::proxy::flow

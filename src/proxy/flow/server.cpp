@@ -219,18 +219,21 @@ void Server::resolve(Upstream* waiting) {
   }
   if (std::exchange(asking_, true)) return;
   asked_ = pool_.loop().now();
-  pool_.context().resolver.ask(settings_.endpoint, [&loop = pool_.loop(), self = self_](
-                                                       std::vector<net::Address> addresses) {
-    loop.post([self, addresses = std::move(addresses)]() mutable {
-      if (*self) (*self)->take_addresses(std::move(addresses));
-    });
-  });
+  pool_.context().resolver.ask(settings_.endpoint,
+                               [&loop = pool_.loop(), self = self_](const Resolver::Found& found) {
+                                 loop.post([self, found] {
+                                   if (*self) (*self)->take_addresses(found);
+                                 });
+                               });
 }
 
-void Server::take_addresses(std::vector<net::Address> addresses) {
+/// After a failed look the last good answer stays.
+void Server::take_addresses(const Resolver::Found& found) {
   asking_ = false;
-  if (!addresses.empty())
-    addresses_.take(std::move(addresses));  // after a failed look the last good answer stays
+  if (found)
+    addresses_.take(*found);
+  else
+    log(LogLevel::warning, found.error().message());
   leave_old_addresses();
   for (Upstream* upstream : std::exchange(waiting_, {})) upstream->resolved();
 }

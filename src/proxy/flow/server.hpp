@@ -159,7 +159,7 @@ class Server final : private Receiver {
   SharedConnections& shared(const ConnectionMode& mode);
   bool has_moved(const Upstream& upstream) const noexcept;
   void leave_old_addresses();
-  void take_addresses(std::vector<net::Address> addresses);
+  void take_addresses(const Resolver::Found& found);
 
   Pool& pool_;
   ServerSettings settings_;

@@ -9,6 +9,7 @@
 #include "proxy/redis/readers.hpp"
 #include "resp/letters.hpp"
 #include "resp/writer.hpp"
+#include "topology/endpoint.hpp"
 
 namespace sluice::proxy {
 namespace {
@@ -272,9 +273,7 @@ bool RedisProtocol::is_server_trouble(std::string_view reply) const noexcept {
 }
 
 bool RedisProtocol::is_welcome(std::string_view reply) const noexcept {
-  // Redis 6 and later, and those before.
-  return !reply.starts_with('-') || reply.contains("without any password configured") ||
-         reply.contains("no password is set");
+  return !reply.starts_with('-') || topology::is_without_password(reply);
 }
 
 void RedisProtocol::trim() noexcept {

@@ -336,6 +336,52 @@ TEST(ReadAddress, HasAHostAndAPortOrIsAPath) {
     EXPECT_THROW(parse_address(bad), Error) << bad;
 }
 
+/// A file in which `setting` is this address, written as YAML.
+std::string file_with(std::string_view setting, std::string_view address) {
+  const auto quoted = fmt::format("\"{}\"", address);
+  if (setting == "sentinels")
+    return fmt::format(
+        "a:\n  listen: h:1\n  redis: true\n  sentinels: [{}]\n  servers:\n   - h:2:1 shop\n",
+        quoted);
+  if (setting == "cluster")
+    return fmt::format("a:\n  listen: h:1\n  redis: true\n  cluster: [{}]\n", quoted);
+  if (setting == "listen") return fmt::format("a:\n  listen: {}\n  servers:\n   - h:1:1\n", quoted);
+  if (setting == "servers")
+    return fmt::format("a:\n  listen: h:1\n  servers:\n   - \"{}:1\"\n", address);
+  return fmt::format("sluice:\n  {}: {}\n{}", setting, quoted, pool());
+}
+
+TEST(Deployments, R05_AddressesOfTheProxyAreAddresses) {
+  constexpr std::string_view settings[] = {"sentinels", "cluster", "metrics",
+                                           "admin",     "listen",  "servers"};
+  // All settings refuse these.
+  for (const std::string bad : {"127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536",
+                                "127.0.0.1:-1", "127.0.0.1:x", "127.0.0.1: 26379", "[::1]", "::"})
+    for (const auto setting : settings)
+      EXPECT_THAT(refusal(file_with(setting, bad)), HasSubstr(fmt::format("'{}", bad))) << setting;
+  // twemproxy takes these for `listen` and `servers`, whatever then comes of them.
+  for (const std::string bad :
+       {"127.0.0.1:26379:1", "h:26379:1", "h:1:26379:1", " 127.0.0.1:26379", "127.0.0.1 :26379",
+        "a b:26379", "a\\tb:26379", "::1:26379", "[::1:26379", "::1]:26379", "[]:26379",
+        "[h]:26379", "[127.0.0.1]:26379", "[::1]x:26379", "redis://h:26379", "u@h:26379",
+        "h:1,g:26379", "h,g:26379", "h/0:26379"})
+    for (const auto setting : settings)
+      if (setting != "listen" && setting != "servers")
+        EXPECT_THAT(refusal(file_with(setting, bad)), HasSubstr("write host:port"))
+            << setting << ' ' << bad;
+  // A machine that is asked has a name; one that listens may do so everywhere.
+  for (const std::string any : {":26379", "*:26379"}) {
+    for (const std::string setting : {"sentinels", "cluster"})
+      EXPECT_THAT(refusal(file_with(setting, any)), HasSubstr("names no host")) << any;
+    EXPECT_NO_THROW(read(file_with("metrics", any), "t.yml")) << any;
+  }
+  for (const std::string good :
+       {"127.0.0.1:26379", "h:1", "h.example:65535", "under_score-1.x.:26379", "[::1]:26379",
+        "[fe80::1%eth0]:26379", "[::ffff:10.0.0.1]:26379"})
+    for (const auto setting : settings)
+      EXPECT_NO_THROW(read(file_with(setting, good), "t.yml")) << setting << ' ' << good;
+}
+
 TEST(ReadConfig, X15_WhatWouldHaveNoEffectIsRefused) {
   const auto with = [](const std::string& lines) { return refusal(pool(lines)); };
   EXPECT_THAT(with("redis: true\ncompat: strict\nusers: [{name: u, password: p}]"),

@@ -27,25 +27,29 @@ net::Address address_of(std::uint16_t port) {
 class Names {
  public:
   void say(std::vector<net::Address> addresses) {
-    const std::lock_guard lock{mutex_};
-    addresses_ = std::move(addresses);
+    const std::lock_guard lock{known_->mutex};
+    known_->addresses = std::move(addresses);
   }
+  /// It may be called when this is gone.
   proxy::flow::Resolver::Lookup lookup() {
-    return [this](const net::Endpoint&) {
-      const std::lock_guard lock{mutex_};
-      ++questions_;
-      return addresses_;
+    return [known = known_](const net::Endpoint&) {
+      const std::lock_guard lock{known->mutex};
+      ++known->questions;
+      return known->addresses;
     };
   }
   int questions() {
-    const std::lock_guard lock{mutex_};
-    return questions_;
+    const std::lock_guard lock{known_->mutex};
+    return known_->questions;
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<net::Address> addresses_;
-  int questions_ = 0;
+  struct Known {
+    std::mutex mutex;
+    std::vector<net::Address> addresses;
+    int questions = 0;
+  };
+  const std::shared_ptr<Known> known_ = std::make_shared<Known>();
 };
 
 class AddressesTest : public testing::Test {

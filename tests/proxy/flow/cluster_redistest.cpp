@@ -466,5 +466,13 @@ TEST_F(ProxyBeforeACluster, T56_AShardChannelWhoseSlotMovesIsNeverSilent) {
   EXPECT_EQ(again.read().as_items().at(2).as_text(), "y");
 }
 
+TEST_F(ProxyBeforeACluster, D09_NodesWithoutAPasswordAreServed) {
+  ProxyUnderTest with_password{before_it({"timeout: 30000", "redis_auth: sesame"})};
+  PlainClient client{with_password.port()};
+  EXPECT_EQ(client.command({"AUTH", "sesame"}).as_text(), "OK");
+  for (const auto* const key : {"a", "b", "c"})
+    EXPECT_EQ(client.command({"SET", key, "1"}).as_text(), "OK") << key;
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -5,9 +5,12 @@
 #include "proxy/flow/replica_reads.hpp"
 #include "proxy/support/asking.hpp"
 #include "proxy/support/proxy_under_test.hpp"
+#include "support/collected_log.hpp"
 #include "support/comes_true.hpp"
+#include "support/free_port.hpp"
 #include "support/plain_client.hpp"
 #include "support/sentinel_rig.hpp"
+#include "support/slow_names.hpp"
 
 namespace sluice::test {
 namespace {
@@ -170,6 +173,83 @@ TEST(ProxyBeforeSentinels, WhoWaitsAtAMasterThatIsLeftIsTold) {
   rig.fail_over();
   EXPECT_TRUE(waits.read().is_error());
   EXPECT_FALSE(waits.command({"INCR", "n"}).is_error());
+}
+
+class ProxyByNames : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!SlowNames::are_there) GTEST_SKIP();
+  }
+
+  SlowNames names;
+};
+
+/// Each Sentinel of it but one has a name that is not answered: none may hold up what the last
+/// says.
+TEST_F(ProxyByNames, D05_ASentinelWithASlowNameHoldsUpNoSwitch) {
+  SentinelRig rig{stubborn()};
+  auto pool = behind(rig);
+  std::string sentinels = "sentinels: [";
+  for (int i = 0; i < 5; ++i) {
+    const auto host = fmt::format("slow-{}.test", i);
+    names.hold(host);
+    sentinels += fmt::format("{}:26379, ", host);
+  }
+  pool.lines[1] = fmt::format("{}127.0.0.1:{}]", sentinels, rig.sentinel(0).port());
+  ProxyUnderTest proxy{pool};
+  PlainClient client{proxy.port()};
+  EXPECT_TRUE(is_at(client, rig.server(0)));
+  EXPECT_TRUE(comes_true([&] { return names.asked("slow-4.test") > 0; }));
+  rig.fail_over();
+  EXPECT_TRUE(comes_true([&] { return is_at(client, rig.server(1)); }));
+  EXPECT_TRUE(comes_true([&] { return evals(rig.server(0)) == 0; }));
+}
+
+/// The Sentinel tells of two masters, of one of them by its name.
+TEST_F(ProxyByNames, D05_AMasterWithASlowNameHoldsUpNoOther) {
+  RedisServer by_number;
+  RedisServer by_name;
+  const auto port = free_port();
+  const SentinelRig::Sentinel sentinel{
+      port,
+      {fmt::format("port {}", port), "bind 127.0.0.1", "sentinel resolve-hostnames yes",
+       "sentinel announce-hostnames yes",
+       fmt::format("sentinel monitor one 127.0.0.1 {} 1", by_number.port()),
+       fmt::format("sentinel monitor two localhost {} 1", by_name.port())}};
+  names.hold("localhost");
+  ProxyUnderTest proxy{PoolLines{{"redis: true", fmt::format("sentinels: [127.0.0.1:{}]", port),
+                                  "timeout: 30000", "connect_timeout: 30s", "servers:",
+                                  "- nowhere.example:1:1 one", "- nowhere.example:1:1 two"}}};
+  PlainClient waits{proxy.port()};
+  waits.send(
+      fmt::format("*2\r\n$4\r\nINCR\r\n${0}\r\n{1}\r\n", proxy.key_at(1).size(), proxy.key_at(1)));
+  EXPECT_TRUE(comes_true([&] { return names.asked("localhost") > 0; }));
+  PlainClient client{proxy.port()};
+  EXPECT_EQ(client.command({"INCR", proxy.key_at(0)}).as_integer(), 1);
+  names.answer("localhost");
+  EXPECT_EQ(waits.read().as_integer(), 1);
+  EXPECT_EQ(PlainClient{by_name.port()}.command({"EXISTS", proxy.key_at(1)}).as_integer(), 1);
+}
+
+/// A server without a password takes a proxy that has one, and one with another does not, which is
+/// told.
+TEST(ProxyBeforeSentinels, D09_ServersWithoutAPasswordAreServed) {
+  SentinelRig rig{{.sentinels = 1}};
+  ProxyUnderTest proxy{behind(rig, {"redis_auth: sesame", "sentinel_password: open"})};
+  PlainClient client{proxy.port()};
+  EXPECT_EQ(client.command({"AUTH", "sesame"}).as_text(), "OK");
+  EXPECT_EQ(client.command({"INCR", "n"}).as_integer(), 1);
+}
+
+TEST(ProxyBeforeSentinels, D09_ARefusedPasswordIsTold) {
+  SentinelRig rig{{.replicas = 0, .sentinels = 1, .master_config = {"requirepass other"}}};
+  CollectedLog log;
+  ProxyUnderTest proxy{behind(rig, {"redis_auth: sesame"})};
+  EXPECT_TRUE(comes_true([&] {
+    return log.count(fmt::format("127.0.0.1:{} cannot be asked: it refuses AUTH: WRONGPASS",
+                                 rig.server(0).port())) > 0;
+  })) << log.text();
+  EXPECT_EQ(log.count("sesame"), 0U);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 /// truth.
 ///
 /// Sentinels learn of a failover one after another, lose messages, die, hang, come back with what
-/// they knew; an old master lives on as a master for eleven seconds, as was measured. A master that
+/// they knew; the address of one may become that of a Sentinel of another deployment, which has a
+/// master of the same name; an old master lives on as a master for eleven seconds, as was measured.
+/// A master that
 /// was replaced is left within half a second of the first message, or of the next poll; when all is
 /// healed the client comes to the true master soon, and stays. Questions are few.
 #include <fmt/format.h>
@@ -32,13 +34,15 @@ class SentinelGame {
         has_epochs_(!dice_.chance(10)),
         servers_(2 + dice_.below(4)),
         sentinels_(3 + 2 * dice_.below(3)),
+        stranger_(dice_.chance(30) ? dice_.below(sentinels_.size()) : nobody),
         watch_(seeds(), {.name = "m"}),
         figures_(figures) {
     servers_[0].is_master = true;
   }
 
   void play() {
-    const auto disturbed_until = now() + disturbed_for;
+    begun_ = now();
+    const auto disturbed_until = begun_ + disturbed_for;
     events_.every(100ms, [this, disturbed_until] {
       if (now() < disturbed_until && dice_.chance(5)) disturb();
     });
@@ -73,6 +77,8 @@ class SentinelGame {
   static constexpr auto left_by_poll = 1'700ms;
   static constexpr std::size_t most_questions_a_second = 12;  // to one node
 
+  static constexpr std::size_t nobody = 1'000;
+
   struct Server {
     Life life = Life::well;
     bool is_master = false;
@@ -96,6 +102,18 @@ class SentinelGame {
   }
   SteadyTime now() const { return events_.now(); }
 
+  /// Another Sentinel than the one that is to be taken over: a stranger alone cannot be told.
+  bool is_another_heard() const {
+    const auto known = watch_.sentinels();
+    for (std::size_t i = 0; i < sentinels_.size(); ++i)
+      if (i != stranger_ && sentinels_[i].life == Life::well &&
+          std::max(sentinels_[i].since, begun_) + 3s <= now() &&
+          std::ranges::find(known, sentinel(i)) != known.end())
+        return true;
+    return false;
+  }
+  bool is_strange(std::size_t i) const { return is_taken_over_ && i == stranger_; }
+
   bool run_until(SteadyTime end, const std::function<bool()>& is_done) {
     return events_.run_until(
         end, [this] { return watch_.wakes(); },
@@ -108,6 +126,8 @@ class SentinelGame {
   // What happens.
 
   void disturb() {
+    if (watch_.master() && stranger_ != nobody && dice_.chance(20) && is_another_heard())
+      is_taken_over_ = true;
     const auto any_server = dice_.below(servers_.size());
     auto& any_sentinel = sentinels_[dice_.below(sentinels_.size())];
     switch (dice_.below(10)) {
@@ -145,16 +165,18 @@ class SentinelGame {
   }
 
   void fail_over(std::size_t old) {
-    const auto well = std::ranges::count(sentinels_, Life::well, &SimSentinel::life);
+    std::size_t well = 0;
+    for (std::size_t i = 0; i < sentinels_.size(); ++i)
+      if (sentinels_[i].life == Life::well && !is_strange(i)) ++well;
     const auto next = heir();
-    if (static_cast<std::size_t>(well) * 2 <= sentinels_.size() || next == old) return;
+    if (well * 2 <= sentinels_.size() || next == old) return;
     truth_ = next;
     servers_[next].is_master = true;
     ++servers_[next].turn;
     const auto epoch = ++epoch_;
     bool is_first = true;
     for (std::size_t i = 0; i < sentinels_.size(); ++i) {
-      if (sentinels_[i].life != Life::well) continue;
+      if (sentinels_[i].life != Life::well || is_strange(i)) continue;
       const auto learns = is_first ? 0ns : dice_.upto(2s);
       events_.at(now() + learns, [this, i, old, next, epoch, is_first] {
         switch_to(i, old, next, epoch, is_first);
@@ -167,7 +189,7 @@ class SentinelGame {
   void switch_to(std::size_t i, std::size_t old, std::size_t next, std::uint64_t epoch,
                  bool is_first) {
     auto& told = sentinels_[i];
-    if (told.epoch >= epoch || told.life != Life::well) return;
+    if (told.epoch >= epoch || told.life != Life::well || is_strange(i)) return;
     told.master = next;
     told.epoch = epoch;
     const bool is_heard = dice_.chance(70);
@@ -178,7 +200,7 @@ class SentinelGame {
     if (!is_first || !has_epochs_ || lies_ > 0 || told.since + 3s > now()) return;
     const auto turn = servers_[old].turn;
     events_.at(now() + (is_heard ? left_when_heard : left_by_poll), [this, i, old, epoch, turn] {
-      if (sentinels_[i].life == Life::well && sentinels_[i].since + 3s <= now() &&
+      if (sentinels_[i].life == Life::well && !is_strange(i) && sentinels_[i].since + 3s <= now() &&
           epoch == epoch_ && servers_[old].turn == turn && watch_.master() == server(old) &&
           watch_.sentinels().size() > i)
         throw Wrong{fmt::format("server {} is not left, though epoch {} is known", old, epoch)};
@@ -232,6 +254,7 @@ class SentinelGame {
     judge_question(question.node);
     const bool is_sentinel = question.to == SentinelQuestion::To::sentinel;
     const auto i = static_cast<std::size_t>(question.node.port - (is_sentinel ? 7000 : 6000));
+    if (i >= 100) throw Wrong{to_string(question.node) + " of another deployment is asked"};
     const auto life = is_sentinel ? sentinels_[i].life : servers_[i].life;
     const auto end = [this, node = question.node] { in_flight_.erase(node); };
     if (life == Life::hanging) return events_.at(question.deadline - 1ns, end);
@@ -256,7 +279,14 @@ class SentinelGame {
   }
   static std::string port(const Endpoint& endpoint) { return std::to_string(endpoint.port); }
 
+  static std::vector<Value> strange_replies() {
+    return {words({"10.0.0.3", "6900"}), words({"name", "m", "config-epoch", "1000"}),
+            Value::array({words({"ip", "10.0.0.3", "port", "6901", "flags", "slave"})}),
+            Value::array({words({"ip", "10.0.0.3", "port", "7900", "flags", "sentinel"})})};
+  }
+
   std::vector<Value> sentinel_replies(std::size_t i) const {
+    if (is_strange(i)) return strange_replies();
     const auto& told = sentinels_[i];
     Value::Items replicas;
     for (std::size_t j = 0; j < servers_.size(); ++j)
@@ -297,6 +327,9 @@ class SentinelGame {
   bool has_epochs_;
   std::vector<Server> servers_;
   std::vector<SimSentinel> sentinels_;
+  const std::size_t stranger_;  // whose address another deployment gets
+  bool is_taken_over_ = false;
+  SteadyTime begun_{};
   std::size_t truth_ = 0;
   std::uint64_t epoch_ = 1;
   SentinelWatch watch_;
