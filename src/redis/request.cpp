@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "resp/command_table.hpp"
-#include "resp/server_words.hpp"
 #include "resp/request_parser.hpp"
+#include "resp/server_words.hpp"
 #include "resp/writer.hpp"
 #include "store/reply_error.hpp"
 

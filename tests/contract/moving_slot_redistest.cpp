@@ -462,7 +462,7 @@ std::set<std::string> names_of(const std::map<std::string, std::string>& keys) {
 }
 
 bool is_refused(const Value& reply) {
-  return reply.is_error() && topology::is_refusal_of_script(reply.as_text());
+  return reply.is_error() && topology::is_refusal_of_script(reply.as_text(), std::nullopt);
 }
 
 /// What a call of it does on one server.

@@ -96,6 +96,7 @@ class FakeNode {
   std::mutex mutex_;
   std::string tells_;
   std::atomic<int> calls_{0};
+  std::atomic<int> connections_{0};
   std::atomic<bool> stopped_{false};
   FakeServer server_;
 };
