@@ -40,8 +40,8 @@ struct ScriptCall {
   Words args;
 };
 
-/// The scripts and WAIT, in one round trip. Words are copied before this returns. Throws Error where
-/// a script failed, with the effect of the whole: none if no script has done anything.
+/// The scripts and WAIT, in one round trip. Words are copied before this returns. Throws Error
+/// where a script failed, with the effect of the whole: none if no script has done anything.
 Task<DurableReplies> run_durably(Store& store, std::initializer_list<ScriptCall> calls,
                                  const Durability& durability, CallOptions options);
 /// One script, repeatable.

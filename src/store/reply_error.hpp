@@ -27,8 +27,8 @@ Error error_of_script(std::string_view reply, const Script& script, Words keys,
 /// true where it cannot tell. `line_was_done`: the calls in that line had succeeded.
 bool may_have_written(std::string_view script, std::size_t line, bool line_was_done = false);
 
-/// Whether the server may be away only for a while: not reached, silent, loading, busy, or a replica
-/// now.
+/// Whether the server may be away only for a while: not reached, silent, loading, busy, or a
+/// replica now.
 bool is_outage(const Error& failure) noexcept;
 
 /// Of a Store in a child of fork().

@@ -1,5 +1,5 @@
-/// What a durable call says when one of its replies is an error: each class of error at each item of
-/// each call that is composed of several. "Effect none" is a promise that nothing was changed.
+/// What a durable call says when one of its replies is an error: each class of error at each item
+/// of each call that is composed of several. "Effect none" is a promise that nothing was changed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +91,8 @@ const std::vector<std::string>& errors_of_wait() {
       "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a "
       "replica is configured to be writable (which is not the default) writes to replicas are "
       "just local and are not propagated.",
-      "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+      "UNBLOCKED force unblock from blocking operation, instance state changed (master -> "
+      "replica?)",
       "UNBLOCKED client unblocked via CLIENT UNBLOCK",
       "LOADING Redis is loading the dataset in memory",
       "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
