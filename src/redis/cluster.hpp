@@ -136,7 +136,8 @@ class Cluster final : public Source, public std::enable_shared_from_this<Cluster
 
   using GateKey = std::pair<int, const void*>;  ///< slot, whose calls
   bool has_gates() const noexcept { return gated_.load(std::memory_order_relaxed) > 0; }
-  /// Who joins behind the last one, and was that; null: there is none. `if_any`: not as the first.
+  /// A call joins the line behind the call that was the last, whose gate is returned; null: it is
+  /// the first. `if_any`: it does not join as the first.
   std::shared_ptr<Gate> join(GateKey key, const std::shared_ptr<Gate>& gate, bool if_any);
   /// It was sent, or will not be.
   void leave(GateKey key, const std::shared_ptr<Gate>& gate);

@@ -157,7 +157,8 @@ bool Link::is_waited_for(SteadyTime now) {
   return true;
 }
 
-/// One that was there when the connection had been silent for too long, or has more time than that.
+/// A call that was under way when the connection had been silent for too long, or whose caller has
+/// more time than that.
 bool Link::has_patient_call() {
   for (std::size_t i = 0; i < flight_.size(); ++i) {
     const Operation* const one = flight_[i].operation;

@@ -45,7 +45,7 @@ class Request {
   std::size_t commands() const noexcept { return commands_; }
   std::size_t size() const noexcept { return bytes_.size(); }
   bool has_script() const noexcept { return !scripts_.empty(); }
-  /// One that is not of Sluice, be it by EVAL: what it says need not be its server's word.
+  /// The script is a program's own, be it by EVAL: its words need not be those of the server.
   bool runs_foreign_script() const noexcept { return runs_foreign_script_; }
   /// Every command only reads, so that running it twice does no harm.
   bool only_reads() const noexcept { return only_reads_; }

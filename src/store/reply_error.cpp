@@ -143,7 +143,7 @@ Effect effect_by_text(const Error& error, std::string_view reply, std::string_vi
   return may_have_written(script, line, is_of_lua) ? Effect::unknown : Effect::none;
 }
 
-/// What is known of a script that may say anything itself, and change anything before.
+/// The effect of a program's own script, which may say anything itself, and write anything before.
 Effect effect_of_foreign_script(const Error& error, std::string_view reply) {
   // A redirection of its slot was followed; any other is its own.
   const auto state = resp::state_told(reply, true);

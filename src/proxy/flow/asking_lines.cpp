@@ -110,7 +110,7 @@ class AskingLines::Line {
 
   void say(const std::vector<std::string_view>& words) { resp::append_command(out_, words); }
 
-  /// What is asked while its name is being looked up waits for that.
+  /// A question waits while the name of the node is being looked up.
   void open(SteadyTime now) {
     if (socket_ || (now < retry_ && !awaits_name_)) return;
     const auto found = owner_.addresses_of(key_.to);
