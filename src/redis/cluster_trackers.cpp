@@ -8,43 +8,54 @@ namespace sluice::redis {
 
 void ClusterTrackers::Tracker::follow(const std::vector<NodePtr>& masters) {
   const std::lock_guard following{following_};
-  std::vector<NodePtr> joined;
-  std::vector<std::pair<NodePtr, std::shared_ptr<Trackers::Tracker>>> left;
-  bool was_told = false;
+  if (!has_ended_) change(masters);
+}
+
+void ClusterTrackers::Tracker::follow_too(const NodePtr& node) {
+  const std::lock_guard following{following_};
+  std::vector<NodePtr> all;
   {
     const std::lock_guard lock{mutex_};
-    if (has_ended_) return;
-    for (const auto& node : masters)
-      if (!nodes_.contains(node)) joined.push_back(node);
+    if (has_ended_ || nodes_.contains(node)) return;
+    for (const auto& [known, at] : nodes_) all.push_back(known);
+  }
+  all.push_back(node);
+  change(all);
+}
+
+void ClusterTrackers::Tracker::change(const std::vector<NodePtr>& nodes) {
+  std::vector<AtNode> joined, left;
+  bool was_told = false, is_told = false;
+  {
+    const std::lock_guard lock{mutex_};
     for (auto one = nodes_.begin(); one != nodes_.end();) {
-      if (std::ranges::find(masters, one->first) != masters.end()) {
+      if (std::ranges::find(nodes, one->first) != nodes.end()) {
         ++one;
       } else {
-        left.emplace_back(one->first, one->second.tracker);
+        left.push_back(one->second);
         one = nodes_.erase(one);
       }
     }
-    for (const auto& node : joined) {
+    for (const auto& node : nodes) {
+      if (nodes_.contains(node)) continue;
       auto take = [weak = weak_from_this(), from = node.get()](const Message& message) {
         if (const auto self = weak.lock()) self->take(from, message);
       };
-      nodes_[node].tracker = std::make_shared<Trackers::Tracker>(prefix_, std::move(take));
+      auto tracker = std::make_shared<Trackers::Tracker>(prefix_, std::move(take));
+      joined.push_back(nodes_[node] = {.client = node->client, .tracker = std::move(tracker)});
     }
-    if (!joined.empty()) was_told = std::exchange(is_told_, false);
+    was_told = is_told_;
+    if (!joined.empty() || !left.empty()) is_told = is_told_ = is_told_by_all();
   }
-  if (was_told)
+  for (const auto& one : left) one.client->trackers().remove(*one.tracker);
+  if (was_told && !joined.empty())
     handler_.call({.kind = Message::Kind::lost,
                    .channel = prefix_,
                    .payload = "slots of the cluster have another master"});
-  for (const auto& [node, tracker] : left) node->client->trackers().remove(*tracker);
-  for (const auto& node : joined) {
-    std::shared_ptr<Trackers::Tracker> tracker;
-    {
-      const std::lock_guard lock{mutex_};
-      tracker = nodes_[node].tracker;
-    }
-    node->client->trackers().add(std::move(tracker));
-  }
+  // What was read at a node that has left is not told of any more.
+  if (is_told && !left.empty())
+    handler_.call({.kind = Message::Kind::gap, .channel = prefix_, .payload = {}});
+  for (const auto& one : joined) one.client->trackers().add(one.tracker);
 }
 
 bool ClusterTrackers::Tracker::is_told_by_all() const {
@@ -76,12 +87,10 @@ void ClusterTrackers::Tracker::take(const Node* from, const Message& message) {
 }
 
 void ClusterTrackers::Tracker::end() {
-  follow({});
-  {
-    const std::lock_guard lock{mutex_};
-    has_ended_ = true;
-  }
   handler_.end();
+  const std::lock_guard following{following_};
+  has_ended_ = true;
+  change({});
 }
 
 void ClusterTrackers::add(std::shared_ptr<Tracker> tracker, const std::vector<NodePtr>& masters) {
@@ -100,13 +109,17 @@ void ClusterTrackers::remove(const std::shared_ptr<Tracker>& tracker) {
   tracker->end();
 }
 
+std::vector<std::shared_ptr<ClusterTrackers::Tracker>> ClusterTrackers::all() {
+  const std::lock_guard lock{mutex_};
+  return all_;
+}
+
 void ClusterTrackers::follow(const std::vector<NodePtr>& masters) {
-  std::vector<std::shared_ptr<Tracker>> all;
-  {
-    const std::lock_guard lock{mutex_};
-    all = all_;
-  }
-  for (const auto& tracker : all) tracker->follow(masters);
+  for (const auto& tracker : all()) tracker->follow(masters);
+}
+
+void ClusterTrackers::follow_too(const NodePtr& node) {
+  for (const auto& tracker : all()) tracker->follow_too(node);
 }
 
 }  // namespace sluice::redis

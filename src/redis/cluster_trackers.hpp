@@ -1,5 +1,6 @@
 /// Who is told of changed keys in a cluster: each master tells of its own, and a tracker is told
-/// from when all of them tell until one does not.
+/// from when all of them tell until one does not. So does a node to which calls are redirected
+/// before it is a master, as that of a slot that is under way, until the next map.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 
 namespace sluice::redis {
 
+class Client;
 struct Node;
 
 /// Threads: any.
@@ -25,13 +27,18 @@ class ClusterTrackers {
 
     /// The masters are these now.
     void follow(const std::vector<std::shared_ptr<Node>>& masters);
+    /// Besides these, `node`.
+    void follow_too(const std::shared_ptr<Node>& node);
     void end();
 
    private:
     struct AtNode {
+      std::shared_ptr<Client> client;
       std::shared_ptr<Trackers::Tracker> tracker;
       bool is_told = false;
     };
+    /// These are followed from now on. REQUIRES: following_ is held
+    void change(const std::vector<std::shared_ptr<Node>>& nodes);
     void take(const Node* from, const Message& message);
     /// REQUIRES: mutex_ is held
     bool is_told_by_all() const;
@@ -41,15 +48,19 @@ class ClusterTrackers {
     std::mutex following_;  // before mutex_
     std::mutex mutex_;
     bool is_told_ = false;
-    bool has_ended_ = false;
+    bool has_ended_ = false;  // under following_
     std::map<std::shared_ptr<Node>, AtNode> nodes_;
   };
 
   void add(std::shared_ptr<Tracker> tracker, const std::vector<std::shared_ptr<Node>>& masters);
   void remove(const std::shared_ptr<Tracker>& tracker);
   void follow(const std::vector<std::shared_ptr<Node>>& masters);
+  /// A call is about to be redirected there.
+  void follow_too(const std::shared_ptr<Node>& node);
 
  private:
+  std::vector<std::shared_ptr<Tracker>> all();
+
   std::mutex mutex_;
   std::vector<std::shared_ptr<Tracker>> all_;
 };

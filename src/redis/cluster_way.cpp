@@ -43,7 +43,9 @@ void Way::refused(const Node& by, const std::string& error, bool of_script) {
     if (!redirection->is_ask && !of_script)
       cluster_.moved(redirection->slot, by.endpoint, *redirection->to);
     if (++hops_ > most_hops || *redirection->to == by.endpoint) return;
-    next_ = {.node = cluster_.node_at(*redirection->to),
+    auto node = cluster_.node_at(*redirection->to);
+    cluster_.trackers().follow_too(node);
+    next_ = {.node = std::move(node),
              .before = nullptr,
              .is_redirected = true,
              .asks = redirection->is_ask,

@@ -1,10 +1,16 @@
 // Changed keys: what the client asks for them, and servers that answer oddly.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <mutex>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "redis/cluster.hpp"
 #include "redis/fake_server.hpp"
 #include "redis/trackers.hpp"
 #include "support/told.hpp"
@@ -165,6 +171,87 @@ TEST_F(TrackedPrefixes, WhatIsNoListOfKeysMayBeAny) {
            {word}, {word, Value{}}, {word, Value::integer(7)}, {word, number}, {word, word, word}})
     trackers.deliver(push);
   EXPECT_EQ(take_heard(), Heard(5, "a: gap"));
+}
+
+// --- the nodes of a cluster ---
+
+/// Nodes without connections: the test is the servers.
+class TrackedNodes : public testing::Test {
+ protected:
+  TrackedNodes() {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      auto node = std::make_shared<Node>();
+      node->endpoint = {"node", static_cast<std::uint16_t>(i + 1)};
+      node->hearer = std::make_shared<NodeHearer>(std::weak_ptr<Cluster>{}, node->endpoint);
+      node->client = std::make_shared<Client>(
+          RedisOptions{}, Client::Company{std::make_shared<Reactor>(),
+                                          std::make_shared<Callbacks>(nullptr), node->hearer});
+      node->client->trackers().on_stale = [] {};
+      nodes[i] = node;
+    }
+    all.add(tracker, {});
+  }
+  ~TrackedNodes() override { all.remove(tracker); }
+
+  void tell(const NodePtr& node) {
+    Trackers& trackers = node->client->trackers();
+    while (const auto question = trackers.next()) trackers.take(*question, "");
+  }
+  /// Some of them, in no order; the last is never among the masters.
+  std::vector<NodePtr> some_masters() {
+    std::vector<NodePtr> some{nodes.begin(), nodes.end() - 1};
+    std::ranges::shuffle(some, random);
+    some.resize(1 + random() % some.size());
+    return some;
+  }
+
+  std::mt19937_64 random{1};
+  std::array<NodePtr, 4> nodes;
+  bool is_open = false;
+  int flushes = 0;
+  std::shared_ptr<ClusterTrackers::Tracker> tracker =
+      std::make_shared<ClusterTrackers::Tracker>("a:", [this](const Message& message) {
+        if (message.kind == Message::Kind::published) return;
+        is_open = message.kind == Message::Kind::gap;
+        flushes += is_open;
+      });
+  ClusterTrackers all;
+};
+
+TEST_F(TrackedNodes, D17_AreTrustedWhileAllOfThemTellAndForgottenWhenOneLeaves) {
+  std::set<NodePtr> followed, telling;
+  for (int step = 0; step < 20'000; ++step) {
+    const auto before = flushes;
+    const auto node = nodes[random() % nodes.size()];
+    bool was_read = false;
+    switch (random() % 4) {
+      case 0: {
+        const auto masters = some_masters();
+        std::erase_if(followed, [&](const NodePtr& one) {
+          const bool stays = std::ranges::find(masters, one) != masters.end();
+          was_read |= !stays && telling.erase(one) > 0;
+          return !stays;
+        });
+        followed.insert(masters.begin(), masters.end());
+        all.follow(masters);
+        break;
+      }
+      case 1:
+        all.follow_too(node);
+        followed.insert(node);
+        break;
+      case 2:
+        tell(node);
+        if (followed.contains(node)) telling.insert(node);
+        break;
+      default:
+        node->client->trackers().lost("gone");
+        node->client->trackers().connected();
+        telling.erase(node);
+    }
+    ASSERT_EQ(is_open, !followed.empty() && telling == followed) << "after step " << step;
+    ASSERT_TRUE(!was_read || !is_open || flushes > before) << "after step " << step;
+  }
 }
 
 // --- servers ---
