@@ -172,14 +172,33 @@ std::shared_ptr<Gate> Cluster::join(GateKey key, const std::shared_ptr<Gate>& ga
   return before;
 }
 
-void Cluster::leave(GateKey key, const std::shared_ptr<Gate>& gate) {
+void Cluster::leave(GateKey key, std::shared_ptr<Gate> gate) {
+  const auto version = gate->version;
+  while (gate) {
+    std::shared_ptr<Gate> next;
+    {
+      const std::lock_guard lock{gates_mutex_};
+      const auto last = gates_.find(key);
+      if (last != gates_.end() && last->second == gate) gates_.erase(last);
+      gated_.store(gates_.size(), std::memory_order_relaxed);
+      gate->is_left = true;
+      gate->version = version;
+      next = std::move(gate->next);
+    }
+    gate->sent.complete();
+    gate = std::move(next);
+  }
+}
+
+void Cluster::leave_behind(GateKey key, Gate& before, std::shared_ptr<Gate> gate) {
   {
     const std::lock_guard lock{gates_mutex_};
-    const auto last = gates_.find(key);
-    if (last != gates_.end() && last->second == gate) gates_.erase(last);
-    gated_.store(gates_.size(), std::memory_order_relaxed);
+    if (!before.is_left) {
+      before.next = std::move(gate);
+      return;
+    }
   }
-  gate->sent.complete();
+  leave(key, std::move(gate));
 }
 
 std::vector<NodePtr> Cluster::masters() {

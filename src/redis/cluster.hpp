@@ -92,6 +92,10 @@ struct Course {
 struct Gate {
   Completion sent;
   std::uint64_t version = 0;  ///< of its course; 0: it was not sent
+
+  // The Cluster's, under the lock of the gates.
+  bool is_left = false;
+  std::shared_ptr<Gate> next{};  ///< of a call that has given up: those behind it come after this
 };
 
 class Cluster final : public Source, public std::enable_shared_from_this<Cluster> {
@@ -140,7 +144,10 @@ class Cluster final : public Source, public std::enable_shared_from_this<Cluster
   /// the first. `if_any`: it does not join as the first.
   std::shared_ptr<Gate> join(GateKey key, const std::shared_ptr<Gate>& gate, bool if_any);
   /// It was sent, or will not be.
-  void leave(GateKey key, const std::shared_ptr<Gate>& gate);
+  void leave(GateKey key, std::shared_ptr<Gate> gate);
+  /// The same of a call whose time is over before `before` is left, which is waited for in its
+  /// place.
+  void leave_behind(GateKey key, Gate& before, std::shared_ptr<Gate> gate);
 
   /// How many calls wait for another attempt.
   int pausing() const noexcept { return pausing_.load(std::memory_order_relaxed); }

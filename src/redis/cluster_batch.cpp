@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <list>
+#include <map>
 
 #include "redis/calls.hpp"
 #include "redis/cluster_way.hpp"
@@ -79,10 +80,9 @@ class Round {
 
   std::list<Part>& parts() noexcept { return parts_; }
 
-  /// `fenced`: also of what had to pass a fence.
-  void gather(bool fenced) {
+  void gather(const auto& may_go) {
     for (auto& routed_item : routed_) {
-      if (routed_item.way.must_pause() || (!fenced && routed_item.way.next().before)) continue;
+      if (routed_item.way.must_pause() || !may_go(routed_item)) continue;
       const auto& node = routed_item.way.next().node;
       if (!node) {
         routed_item.way.found_nobody();
@@ -156,15 +156,44 @@ void add_copies(std::optional<Value>& copies, Value reply) {
     copies = std::move(reply);
 }
 
-bool has_fence(const RoutedItem& routed_item) { return routed_item.way.next().before != nullptr; }
+/// By slot; of those alone whose items may have to wait.
+using Turns = std::map<int, Turn>;
 
-/// Each node of before is asked once, all at the same time.
-Task<void> pass_fences(Cluster& cluster, std::list<RoutedItem>& routed, SteadyTime deadline) {
+void take_turns(Cluster& cluster, const std::list<RoutedItem>& routed, Turns& turns) {
+  for (const auto& [item, way, repeats, was_sent] : routed)
+    if (way.next().before || cluster.has_gates())
+      turns.try_emplace(way.slot(), cluster, way.slot(), way.next());
+}
+
+Turn* turn_of(const RoutedItem& routed_item, Turns& turns) {
+  const auto turn = turns.find(routed_item.way.slot());
+  return turn == turns.end() ? nullptr : &turn->second;
+}
+
+bool must_wait(const RoutedItem& routed_item, Turns& turns) {
+  const Turn* const turn = turn_of(routed_item, turns);
+  return routed_item.way.next().before || (turn && turn->follows());
+}
+
+/// The turns come one after another; then each node of before is asked once, all at the same time.
+Task<void> pass_fences(Cluster& cluster, std::list<RoutedItem>& routed, Turns& turns,
+                       SteadyTime deadline) {
+  for (auto& routed_item : routed) {
+    Turn* const turn = turn_of(routed_item, turns);
+    if (!turn || !turn->follows()) continue;
+    auto waiting = turn->wait(deadline);
+    co_await waiting;
+    routed_item.way.returned(system_clock().steady());
+  }
   std::vector<NodePtr> passed;
   std::vector<Task<void>> fences;
   for (auto& routed_item : routed) {
-    const NodePtr& before = routed_item.way.next().before;
-    if (!before || std::ranges::find(passed, before) != passed.end()) continue;
+    const Turn* const turn = turn_of(routed_item, turns);
+    const Course& course = routed_item.way.next();
+    const NodePtr& before = course.before;
+    if (!before || (turn && turn->has_passed(course)) ||
+        std::ranges::find(passed, before) != passed.end())
+      continue;
     passed.push_back(before);
     fences.push_back(pass_fence(cluster, routed_item.way, deadline));
   }
@@ -172,7 +201,7 @@ Task<void> pass_fences(Cluster& cluster, std::list<RoutedItem>& routed, SteadyTi
   co_await all;
   if (system_clock().steady() < deadline) co_return;
   for (auto& routed_item : routed)
-    if (has_fence(routed_item)) routed_item.way.held_up();
+    if (must_wait(routed_item, turns)) routed_item.way.held_up();
 }
 
 Task<void> call_durably_at(Part& part, DurableLine::Wait wait, SteadyTime deadline,
@@ -194,8 +223,9 @@ Task<void> look_soon(Cluster& cluster) {
 }
 
 /// With all nodes at the same time. `wait`: the item behind the last.
-Task<void> exchange(Cluster& cluster, Round& round, std::optional<DurableLine::Wait> wait,
-                    const Batch::Item& last, SteadyTime deadline, CallOptions options) {
+Task<void> exchange(Cluster& cluster, Round& round, Turns& turns,
+                    std::optional<DurableLine::Wait> wait, const Batch::Item& last,
+                    SteadyTime deadline, CallOptions options) {
   if (wait) {
     std::vector<Task<void>> calls;
     for (auto& part : round.parts()) {
@@ -208,6 +238,12 @@ Task<void> exchange(Cluster& cluster, Round& round, std::optional<DurableLine::W
     co_return;
   }
   for (auto& part : round.parts()) submit(part, &part == &round.parts().front(), deadline, options);
+  for (auto& part : round.parts())
+    for (const auto& [routed_item, place] : part.routed)
+      if (Turn* const turn = turn_of(*routed_item, turns)) {
+        turn->sent(routed_item->way.next().version);
+        turns.erase(routed_item->way.slot());
+      }
   for (auto& part : round.parts()) {
     co_await InTurn{part.operation->done};
     part.outcome = {.was_sent = part.operation->was_sent, .returned = part.operation->returned};
@@ -259,13 +295,17 @@ Task<std::vector<Value>> call_batch(ClusterPtr cluster, Batch batch, std::vector
   for (std::size_t i = 0; i < slots.size(); ++i)
     routed.push_back({.item = i, .way = Way{*cluster, slots[i], begin}});
   Tally tally;
+  Turns turns;  // of none that ends with WAIT: these have a connection of their own
   for (bool is_first = true; !routed.empty(); is_first = false) {
+    if (!wait) take_turns(*cluster, routed, turns);
     // What need not pass a fence does not wait for those that must.
-    const bool fenced = !is_first || std::ranges::all_of(routed, has_fence);
-    if (fenced) co_await pass_fences(*cluster, routed, deadline);
+    const auto waits = [&](const RoutedItem& one) { return must_wait(one, turns); };
+    const bool fenced = !is_first || std::ranges::all_of(routed, waits);
+    if (fenced) co_await pass_fences(*cluster, routed, turns, deadline);
     Round round{batch, routed, replies};
-    round.gather(fenced);
-    co_await exchange(*cluster, round, wait, batch.items().back(), deadline, options);
+    round.gather([&](const RoutedItem& one) { return fenced || !waits(one); });
+    co_await exchange(*cluster, round, turns, wait, batch.items().back(), deadline, options);
+    if (fenced) turns.clear();  // also of those that must pause
     for (auto& part : round.parts()) {
       if (part.failure) {
         tally.failure = part.failure;

@@ -10,7 +10,8 @@
 /// Guarantee: what a node refuses because a slot is elsewhere, on its way or without a master is
 ///   sent again until the caller's deadline. A call never waits for a node that has another slot.
 ///   Calls that one thread starts one after another on keys of one slot are executed in that order,
-///   also while the slot gets another master.
+///   also while the slot gets another master; blocking commands and batches that end with WAIT
+///   have connections of their own.
 /// Not guaranteed: that order where a server says TRYAGAIN or CLUSTERDOWN, as while a slot is moved
 ///   key by key: each call has pauses of its own. What a master acknowledged and no replica had is
 ///   lost with it.

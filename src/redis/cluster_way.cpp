@@ -63,8 +63,10 @@ void Way::found_nobody() {
 }
 
 void Way::held_up() {
-  refusal_ = fmt::format("{}, which had the slot before, does not say whether it has gone on",
-                         to_string(next_.before->endpoint));
+  refusal_ = next_.before
+                 ? fmt::format("{}, which had the slot before, does not say whether it has gone on",
+                               to_string(next_.before->endpoint))
+                 : "calls of its thread before it wait for the node that had the slot before";
   pauses_ = true;
 }
 
@@ -101,13 +103,24 @@ Turn::Turn(Cluster& cluster, int slot, const Course& course)
   if (!course.before && !before_) gate_ = nullptr;
 }
 
+Task<void> Turn::wait(SteadyTime deadline) {
+  if (!before_) co_return;
+  auto waiting = wait_until(before_->sent, system_clock(), deadline);
+  if (const bool in_time = co_await waiting; !in_time)
+    cluster_.leave_behind(key_, *before_, std::exchange(gate_, nullptr));
+  else
+    co_await InTurn{before_->sent};  // behind what was completed before
+}
+
 Task<void> Turn::come(Way& way, SteadyTime deadline) {
   if (before_) {
-    co_await InTurn{before_->sent};
-    way.returned(system_clock().steady());
+    auto waiting = wait(deadline);
+    co_await waiting;
+    const auto now = system_clock().steady();
+    way.returned(now);
+    if (now >= deadline) co_return way.held_up();
   }
-  const Course& course = way.next();
-  if (!course.before || (before_ && before_->version == course.version)) co_return;
+  if (!way.next().before || has_passed(way.next())) co_return;
   auto passing = pass_fence(cluster_, way, deadline);
   co_await passing;
 }

@@ -72,7 +72,13 @@ class Turn {
 
   /// Another call comes before it.
   bool follows() const noexcept { return before_ != nullptr; }
-  /// It has come; the course is found, and its fence passed.
+  /// It has come, or it is `deadline`: those behind this one come after the one before it then.
+  Task<void> wait(SteadyTime deadline);
+  /// The call before it has passed the fence of that course.
+  bool has_passed(const Course& course) const noexcept {
+    return before_ && before_->version == course.version;
+  }
+  /// It has come; the course is found, and its fence passed. At `deadline` the way must pause.
   Task<void> come(Way& way, SteadyTime deadline);
   /// By a course of that version.
   void sent(std::uint64_t version);

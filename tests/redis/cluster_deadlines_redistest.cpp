@@ -4,17 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/hash_slot.hpp"
 #include "redis/at_server.hpp"
 #include "redis/fake_node.hpp"
+#include "sluice/when_all.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice {
@@ -35,6 +39,9 @@ milliseconds time_of(Body body) {
 /// Three nodes: one that has all slots but those of the second, until it says of "moved" that the
 /// third has it. All tell the same.
 class Moving {
+  mutable std::mutex mutex_;
+  std::vector<std::string> asked_;
+
  public:
   Moving() {
     tell("0-8191", "");
@@ -48,13 +55,28 @@ class Moving {
     before.stop();
   }
 
+  /// The keys that the new one was asked for since then, one after another.
+  void forget() {
+    const std::lock_guard lock{mutex_};
+    asked_.clear();
+  }
+  std::vector<std::string> asked() const {
+    const std::lock_guard lock{mutex_};
+    return asked_;
+  }
+
   const std::string key = "{moved}";
   const std::string elsewhere = "{other}";
   const int slot = hash_slot(key);
-  FakeNode next{[](const auto& words) { return reply(words); }};
+  FakeNode next{[this](const auto& words) {
+    const std::lock_guard lock{mutex_};
+    asked_.push_back(words[1]);
+    return reply(words);
+  }};
   FakeNode other{[](const auto& words) { return reply(words); }};
-  FakeNode before{
-      [this](const auto& words) { return words[1] == key ? moved_to_next() : reply(words); }};
+  FakeNode before{[this](const auto& words) {
+    return words[1].starts_with(key) ? moved_to_next() : reply(words);
+  }};
   redis::ClusterStoreOptions options{.node = {}, .seeds = {}};
 
  private:
@@ -158,6 +180,73 @@ TEST(ClusterDeadlines, D15_AnItemBehindAFenceHoldsUpNoOtherOfItsBatch) {
     }
   }
   EXPECT_GE(answered, 1);
+}
+
+/// A call of one of many in a thread: by its form, of a key of its own.
+struct Timed {
+  std::string form;
+  std::string key;
+  milliseconds time;
+  milliseconds took{};
+  std::optional<Error> failure{};
+};
+
+Task<void> run_timed(Store& store, Timed& timed) {
+  const auto begin = Steady::now();
+  try {
+    if (timed.form == "batch") {
+      Batch batch;
+      batch.add({"INCR", timed.key});
+      auto asked = store.run(std::move(batch), {.timeout = timed.time});
+      co_await asked;
+    } else if (timed.form == "blocking") {
+      auto asked = store.run({"BLPOP", timed.key, "0.01"}, {.timeout = timed.time});
+      co_await asked;
+    } else {
+      auto asked = store.run({"INCR", timed.key}, {.timeout = timed.time});
+      co_await asked;
+    }
+  } catch (const Error& error) {
+    timed.failure = error;
+  }
+  timed.took = std::chrono::duration_cast<milliseconds>(Steady::now() - begin);
+}
+
+/// The second of three has little time. The others come to the new node all the same, in order.
+void expect_own_times(const std::array<std::string, 3>& forms) {
+  const auto name = fmt::format("{}", fmt::join(forms, ", "));
+  auto best = milliseconds::max();
+  for (int round = 0; round < 20 && best > 150ms; ++round) {
+    Moving at;
+    const auto store = redis::open_cluster(at.options);
+    at.move(*store);
+    at.forget();
+    std::array<Timed, 3> line{{{forms[0], at.key + "1", 60s},
+                               {forms[1], at.key + "2", 50ms},
+                               {forms[2], at.key + "3", 60s}}};
+    std::vector<Task<void>> calls;
+    for (auto& timed : line) calls.push_back(run_timed(*store, timed));
+    when_all(std::move(calls)).get();
+    at.before.go_on();
+    EXPECT_FALSE(line[0].failure || line[2].failure) << name;
+    if (!line[1].failure || line[1].failure->effect() == Effect::unknown) continue;
+    best = std::min(best, line[1].took);
+    auto asked = at.asked();
+    // A blocking command has a connection of its own.
+    if (forms[0] == "blocking" || forms[2] == "blocking") std::ranges::sort(asked);
+    EXPECT_EQ(asked, (std::vector{line[0].key, line[2].key})) << name;
+  }
+  EXPECT_LE(best, 150ms) << name;
+}
+
+TEST(ClusterDeadlines, D15_ACallThatWaitsForItsTurnEndsInItsOwnTime) {
+  const std::array<std::string, 3> forms{"plain", "blocking", "batch"};
+  for (const auto& first : forms)
+    for (const auto& second : forms) {
+      std::vector<std::jthread> rows;
+      for (const auto& last : forms)
+        rows.emplace_back([&, last] { expect_own_times({first, second, last}); });
+    }
 }
 
 TEST(ClusterDeadlines, D18_TheEndOfAStoreWaitsForAllSilentNodesAtTheSameTime) {
