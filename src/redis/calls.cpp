@@ -6,6 +6,7 @@
 
 #include "base/integer.hpp"
 #include "resp/command_table.hpp"
+#include "resp/server_words.hpp"
 #include "sluice/metrics.hpp"
 #include "store/reply_error.hpp"
 #include "store/waiter.hpp"
@@ -15,7 +16,8 @@ namespace sluice::redis {
 using std::chrono::milliseconds;
 
 bool is_forgotten_script(const Value& reply) {
-  return reply.is_error() && reply.as_text().starts_with("NOSCRIPT");
+  return reply.is_error() &&
+         resp::state_told(reply.as_text(), true) == resp::ServerState::unscripted;
 }
 
 SteadyTime deadline_of(const RedisOptions& server, const CallOptions& options,

@@ -69,8 +69,7 @@ std::string text_of(const Error& error) {
 bool runs_foreign_script(const Batch::Item& item) {
   if (item.script) return !item.script->is_of_sluice;
   const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
-  const auto* const spec = resp::find_command(words);
-  return spec && resp::runs_script(*spec);
+  return resp::runs_script(resp::find_command(words));
 }
 
 class Round {

@@ -7,6 +7,7 @@
 
 #include "base/hash_slot.hpp"
 #include "resp/command_table.hpp"
+#include "resp/server_words.hpp"
 #include "store/reply_error.hpp"
 
 namespace sluice::redis {
@@ -110,8 +111,7 @@ Route route_of(Words command) {
                                   one.substr(0, 100), other.substr(0, 100)));
     });
   }
-  const bool is_script = spec->name.starts_with("eval") || spec->name.starts_with("fcall");
-  if (is_script) return {.to = Route::To::any};
+  if (resp::runs_script(spec)) return {.to = Route::To::any};
   const auto* const row = row_of(spec->name);
   if (!row)
     refuse(command, "has no key that would tell which node of the cluster is meant: ask that node");

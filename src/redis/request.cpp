@@ -47,7 +47,7 @@ void Request::add(Words command) {
   ++commands_;
   const auto* const spec = resp::find_command(command);
   only_reads_ = only_reads_ && does_no_harm(spec);
-  runs_foreign_script_ |= spec && resp::runs_script(*spec);
+  runs_foreign_script_ |= resp::runs_script(spec);
 }
 
 void Request::add(const Script& script, Words keys, Words args) {

@@ -39,8 +39,8 @@ constexpr std::array state_words{
 
 }  // namespace
 
-bool runs_script(const CommandSpec& command) noexcept {
-  return command.name.starts_with("eval") || command.name.starts_with("fcall");
+bool runs_script(const CommandSpec* command) noexcept {
+  return command && (command->name.starts_with("eval") || command->name.starts_with("fcall"));
 }
 
 std::optional<ServerState> state_told(std::string_view error, bool of_script) noexcept {

@@ -26,7 +26,8 @@ enum class ServerState : std::uint8_t {
 };
 
 /// Whether the command runs a script: EVAL, EVALSHA, FCALL and those that only read.
-bool runs_script(const CommandSpec& command) noexcept;
+/// Null: of a command that nobody knows.
+bool runs_script(const CommandSpec* command) noexcept;
 
 /// The state that an error reply tells of. Nothing: it is another error, of the call or of its
 /// script. `of_script`: the call runs one; then the words have to be a server's own.

@@ -149,7 +149,7 @@ Effect effect_of_foreign_script(const Error& error, std::string_view reply) {
   const auto state = resp::state_told(reply, true);
   const bool is_of_server =
       state && state != resp::ServerState::moved && state != resp::ServerState::asking;
-  if (is_of_server || reply.starts_with(resp::unreached)) return Effect::none;
+  if (is_of_server) return Effect::none;
   return error.effect() == Effect::done ? Effect::done : Effect::unknown;
 }
 
@@ -173,8 +173,8 @@ std::string name_of_command(Words command) {
 
 Error error_of_command(std::string_view reply, Words command, std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
-  const auto* const spec = resp::find_command(command);
-  if (!effect && spec && resp::runs_script(*spec)) effect = effect_of_foreign_script(error, reply);
+  if (!effect && resp::runs_script(resp::find_command(command)))
+    effect = effect_of_foreign_script(error, reply);
   return with_place(error, name_of_command(command), effect.value_or(error.effect()));
 }
 

@@ -9,6 +9,7 @@
 #include "base/random.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/script_cache.hpp"
+#include "resp/server_words.hpp"
 #include "sluice/error.hpp"
 #include "topology/endpoint.hpp"
 
@@ -84,8 +85,7 @@ bool Detours::takes(std::string_view error) const noexcept {
 }
 
 bool Detours::is_script(const Request& request) const {
-  const auto name = pool_.protocol().command_name(request.command);
-  return name.starts_with("eval") || name.starts_with("fcall");
+  return resp::runs_script(resp::find_command(pool_.protocol().command_name(request.command)));
 }
 
 bool Detours::is_refusal_of(const Request& script, std::string_view error, const Server& by) const {
