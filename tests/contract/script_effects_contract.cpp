@@ -86,7 +86,8 @@ class ScriptOfChance {
     if (chance(2)) add(text, "redis.call('INCR', KEYS[4])");
     for (auto left = random_() % 3; left > 0; --left) add(text, pick(steps));
     auto end = std::string{chance(2) ? words_end : pick(ends)};
-    if (const auto at = end.find("WORD"); at != end.npos) end.replace(at, 4, pick(words_of_scripts));
+    if (const auto at = end.find("WORD"); at != end.npos)
+      end.replace(at, 4, pick(words_of_scripts));
     add(text, end);
     if (chance(3)) add(text, pick(steps));
     return text;

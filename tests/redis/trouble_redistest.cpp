@@ -3,12 +3,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
 #include <latch>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/sha1.hpp"
 #include "redis/at_server.hpp"
 #include "sluice/when_all.hpp"
+#include "support/collected_log.hpp"
 #include "support/free_port.hpp"
 #include "support/plain_client.hpp"
 #include "support/thread_sanitized.hpp"
@@ -24,6 +29,81 @@ void wait_until_asleep(test::PlainClient& admin, std::string_view flag) {
   // A client that waits in a blocking command has the flag 'b'.
   while (admin.command({"CLIENT", "LIST"}).as_text().find(flag) == std::string::npos)
     std::this_thread::yield();
+}
+
+/// What ends a wait, or leaves it: the key goes, or becomes another, or the call is freed.
+struct EndOfWait {
+  std::string name;
+  std::function<void(Store&, test::PlainClient&)> end;
+};
+
+std::vector<EndOfWait> ends_of_waits() {
+  const auto by = [](std::vector<std::string> words) {
+    return EndOfWait{words[0], [words](Store&, test::PlainClient& admin) { admin.command(words); }};
+  };
+  std::vector<EndOfWait> all{by({"DEL", "key"}), by({"FLUSHALL"}), by({"RENAME", "key", "other"}),
+                             by({"SET", "key", "text"}), by({"XGROUP", "DESTROY", "key", "group"})};
+  for (const auto* const words : {"READONLY mine", "MOVED 1 127.0.0.1:1", "UNBLOCKED mine"})
+    all.push_back({words, [words](Store& store, test::PlainClient&) {
+                     const auto error = failure_of([&] {
+                       store
+                           .run({"EVAL",
+                                 "redis.call('DEL', KEYS[1]) return redis.error_reply(ARGV[1])",
+                                 "1", "key", words})
+                           .get();
+                     });
+                     EXPECT_EQ(error.effect(), Effect::unknown) << error.message();
+                   }});
+  return all;
+}
+
+/// The id of a client that waits; empty: none does.
+std::string waiting_client(test::PlainClient& admin) {
+  std::istringstream lines{admin.command({"CLIENT", "LIST"}).as_text()};
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("flags=b") != line.npos) return line.substr(3, line.find(' ') - 3);
+  return {};
+}
+
+TEST(BlockingCall, NU04_TheEndOfItsKeyIsNoEndOfItsServer) {
+  const test::RedisServer server;
+  const auto store = redis::open_redis(at(server));
+  test::PlainClient admin{server.port()};
+  const std::vector<std::vector<std::string_view>> calls{
+      {"BLPOP", "key", "60"},
+      {"BLMOVE", "key", "other", "LEFT", "RIGHT", "60"},
+      {"BZPOPMIN", "key", "60"},
+      {"XREAD", "BLOCK", "60000", "STREAMS", "key", "$"},
+      {"XREADGROUP", "GROUP", "group", "me", "BLOCK", "60000", "STREAMS", "key", ">"}};
+  const auto connections = [&] {
+    const auto text = admin.command({"INFO", "stats"}).as_text();
+    return text.substr(text.find("total_connections_received:"), 40);
+  };
+  std::string before;
+  test::CollectedLog log;
+  for (const auto& call : calls)
+    for (const auto& end : ends_of_waits()) {
+      admin.command({"FLUSHALL"});
+      if (call[0].starts_with("X")) {
+        admin.command({"XADD", "key", "1-1", "f", "v"});
+        admin.command({"XGROUP", "CREATE", "key", "group", "$"});
+      }
+      std::jthread caller{[&] {
+        try {
+          store->run(Words{call}).get();
+        } catch (const Error& error) {
+          EXPECT_NE(error.errc(), Errc::connection) << error.message();
+        }
+      }};
+      wait_until_asleep(admin, "flags=b");
+      if (before.empty()) before = connections();
+      end.end(*store, admin);
+      if (const auto id = waiting_client(admin); !id.empty())
+        admin.command({"CLIENT", "UNBLOCK", id, "ERROR"});
+      caller.join();
+      EXPECT_EQ(connections(), before) << call[0] << ", " << end.name << ": a new connection";
+    }
+  EXPECT_EQ(log.text(), "");
 }
 
 TEST(Refused, PortWithoutAServer) {
