@@ -1,5 +1,7 @@
 #include "base/text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -42,6 +44,12 @@ std::string_view trimmed(std::string_view text) noexcept {
   const auto begin = text.find_first_not_of(blanks);
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+std::string hex_of(std::string_view bytes) {
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
 }
 
 std::size_t edit_distance(std::string_view one, std::string_view other) {

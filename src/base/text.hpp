@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace sluice {
@@ -13,6 +14,9 @@ bool is_utf8(std::string_view text) noexcept;
 
 /// Without the blanks at both ends: spaces, tabs, and what ends lines.
 std::string_view trimmed(std::string_view text) noexcept;
+
+/// Two lower-case digits a byte.
+std::string hex_of(std::string_view bytes);
 
 /// How many letters must be changed, added or removed to make one word of the other (Levenshtein).
 std::size_t edit_distance(std::string_view one, std::string_view other);

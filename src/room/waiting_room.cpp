@@ -9,6 +9,7 @@
 #include "base/integer.hpp"
 #include "base/random.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "room/answer.hpp"
 #include "room/definition.hpp"
 #include "room/draw.hpp"
@@ -23,12 +24,6 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr std::string_view place_claim = "place";
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 /// Empty: it is no hex.
 std::string bytes_of_hex(std::string_view text) {
@@ -61,7 +56,7 @@ class WaitingRoom::Impl {
 
   Task<void> make(WaitingRoomDefinition wanted) {
     const std::string seed = random_hex_128() + random_hex_128();
-    const std::string commitment = hex(sha256(bytes_of_hex(seed)));
+    const std::string commitment = hex_of(sha256(bytes_of_hex(seed)));
     const std::string opens = text_of(wanted.opens_at);
     const std::string rate = fmt::to_string(wanted.rate);
     const std::string interval = fmt::to_string(wanted.interval.count());
@@ -255,7 +250,7 @@ class WaitingRoom::Impl {
 };
 
 bool RoomDraw::keeps_promise() const {
-  return !seed.empty() && hex(sha256(bytes_of_hex(seed))) == commitment;
+  return !seed.empty() && hex_of(sha256(bytes_of_hex(seed))) == commitment;
 }
 
 std::int64_t RoomDraw::position_of(std::int64_t place) const {

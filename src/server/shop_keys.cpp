@@ -12,6 +12,7 @@
 #include "base/random.hpp"
 #include "base/secret_file.hpp"
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "server/bearer.hpp"
 #include "server/problems.hpp"
 #include "sluice/error.hpp"
@@ -29,12 +30,6 @@ bool is_id(std::string_view id) {
   constexpr std::string_view known =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
   return !id.empty() && id.size() <= longest_id && id.find_first_not_of(known) == id.npos;
-}
-
-std::string hex_of(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) text += fmt::format("{:02x}", std::uint8_t(c));
-  return text;
 }
 
 [[noreturn]] void refuse(std::string_view why) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "lock/mutex/hash_hold.hpp"
 #include "lock/mutex/leased_lock.lua.hpp"
 #include "lock/mutex/mutex.lua.hpp"
@@ -24,15 +25,11 @@ constexpr std::string_view most_hand_overs = "16";
 }  // namespace
 
 OwnerId owner_of_wish(std::string_view wish) {
-  const auto digest = sha256(wish);
-  std::string text;
-  for (std::size_t i = 0; i < 16; ++i) {
-    auto byte = static_cast<unsigned char>(digest[i]);
-    if (i == 6) byte = (byte & 0x0F) | 0x80;  // RFC 9562: version 8, made in a way of one's own
-    if (i == 8) byte = (byte & 0x3F) | 0x80;
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", byte);
-  }
+  auto digest = sha256(wish);
+  digest[6] = static_cast<char>((digest[6] & 0x0F) | 0x80);  // RFC 9562: version 8, of one's own
+  digest[8] = static_cast<char>((digest[8] & 0x3F) | 0x80);
+  std::string text = hex_of(std::string_view{digest}.substr(0, 16));
+  for (const std::size_t place : {20, 16, 12, 8}) text.insert(place, 1, '-');
   return OwnerId{text.append(only_entry)};
 }
 

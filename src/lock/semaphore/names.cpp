@@ -4,6 +4,7 @@
 
 #include "base/integer.hpp"
 #include "base/random.hpp"
+#include "base/text.hpp"
 #include "lock/hold/owner.hpp"
 #include "lock/text.hpp"
 #include "store/key_name.hpp"
@@ -89,9 +90,7 @@ std::vector<std::string> members_of(const Identity& who) {
 }  // namespace lock
 
 std::string PermitId::text() const {
-  std::string text;
-  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
+  return hex_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 std::optional<PermitId> PermitId::parse(std::string_view text) {

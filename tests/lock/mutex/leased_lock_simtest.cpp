@@ -105,5 +105,12 @@ TEST(OwnerOfWish, IsAnOwnerAsOthersAre) {
     EXPECT_FALSE(is_owner_of_wish(other)) << other;
 }
 
+// Processes of other versions share it.
+TEST(OwnerOfWish, IsTheSameInEachVersion) {
+  const OwnerId owner = owner_of_wish("ann");
+  EXPECT_TRUE(owner.text.starts_with("49915e0d-7d4b-802e-b017-d010bc1c0e83")) << owner.text;
+  EXPECT_TRUE(is_owner_of_wish(owner.text));
+}
+
 }  // namespace
 }  // namespace sluice::lock
