@@ -451,12 +451,18 @@ std::string extract(const std::vector<Section>& sections, const std::vector<Trou
     if (section.name == finding.name && section.asked < span.end && section.came &&
         std::max({section.valid, *section.came, section.left.value_or(0s)}) > finding.at - 500ms)
       lines.emplace(section.asked, line_of(section, finding.at));
+  const auto from_here = [&](const auto& line) {
+    return std::chrono::abs(line.first - finding.at);
+  };
+  while (lines.size() > most) {  // the farthest first
+    const auto last = std::prev(lines.end());
+    lines.erase(from_here(*lines.begin()) > from_here(*last) ? lines.begin() : last);
+  }
   for (const auto& trouble : troubles)
     if (trouble.begin < span.end && trouble.end > span.begin)
       lines.emplace(trouble.begin,
                     fmt::format("{:>10.3f}  {} until {:.3f}", ms(trouble.begin - finding.at),
                                 trouble.text, ms(trouble.end - finding.at)));
-  while (lines.size() > most) lines.erase(lines.begin());
   auto text = fmt::format("{}: {} (times in ms from here)\n", finding.name, finding.text);
   for (const auto& [at, line] : lines) text += line + '\n';
   return text;
