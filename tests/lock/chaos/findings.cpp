@@ -92,6 +92,7 @@ class Inquiry {
   void look_at_waits();
   void look_at_wait(const Section& wait, const std::vector<Span>& busy);
   Stamp allowed(const Section& wait, Span gap) const;
+  Stamp longest_trouble_of_servers(Span span) const;
   bool keeps_its_place(const Section& waiter, Stamp till) const;
   void look_at_order();
   void look_at_rate();
@@ -250,9 +251,20 @@ Stamp Inquiry::allowed(const Section& wait, Span gap) const {
   return sum;
 }
 
+/// They have one trouble at a time, which may last where the machine is slow.
+Stamp Inquiry::longest_trouble_of_servers(Span span) const {
+  Stamp longest{};
+  for (const auto& trouble : troubles_)
+    if (trouble.kind != Kind::process && trouble.kind != Kind::node && trouble.begin <= span.end &&
+        trouble.end >= span.begin)
+      longest = std::max(longest, std::min(trouble.end, span.end) - trouble.begin);
+  return longest;
+}
+
 void Inquiry::look_at_wait(const Section& wait, const std::vector<Span>& busy) {
   if (!wait.came || *wait.came - wait.asked < rules_.patience) return;
-  if (rules_.longest > 0s && *wait.came - wait.asked > rules_.longest)
+  const Stamp longest = rules_.longest + longest_trouble_of_servers({wait.asked, *wait.came});
+  if (rules_.longest > 0s && *wait.came - wait.asked > longest)
     find(*wait.came,
          fmt::format("starved: {} waited {:.0f} ms", wait.who, ms(*wait.came - wait.asked)));
   Stamp idle_since = wait.asked;
