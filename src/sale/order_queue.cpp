@@ -131,6 +131,18 @@ OrderQueue::Adopted OrderQueue::adopt(const std::string& start, std::size_t most
   return {.entries = entries_of(parts.at(1)), .next = parts.at(0).as_text()};
 }
 
+OrderQueue::Adopted OrderQueue::reread(const std::string& start, std::size_t most,
+                                       std::int64_t most_deliveries) {
+  const auto reply =
+      store_
+          .run(scripts::sale_reread, {keys_.orders},
+               {group, consumer_, start, fmt::to_string(most), fmt::to_string(most_deliveries)},
+               repeatable)
+          .get();
+  const auto& parts = reply.as_items();
+  return {.entries = entries_of(parts.at(1)), .next = parts.at(0).as_text()};
+}
+
 void OrderQueue::keep(std::span<const std::string> ids) {
   std::vector<std::string_view> words{"XCLAIM", keys_.orders, group, consumer_, "0"};
   words.insert(words.end(), ids.begin(), ids.end());

@@ -24,7 +24,7 @@ DeadLetter dead_letter_of(const Value& entry);
 
 /// One consumer of the group. Every function is one round trip, blocks unless it returns a Task,
 /// and throws what the store throws. What a lost reply had delivered stays pending for this
-/// consumer, and is claimed like that of a dead one.
+/// consumer: reread() finds it.
 class OrderQueue {
  public:
   OrderQueue(Store& store, const std::string& sale, std::string consumer)
@@ -63,6 +63,9 @@ class OrderQueue {
   };
   /// Takes entries that were handed to nobody, from `start` on; looks at `most`.
   Adopted adopt(const std::string& start, std::size_t most);
+
+  /// What is pending for this consumer, from `start` on, but suspects; looks at `most`.
+  Adopted reread(const std::string& start, std::size_t most, std::int64_t most_deliveries);
 
   /// Tells the group that these are still being worked on, and that it is not they what fails:
   /// their deliveries so far count as one.

@@ -42,6 +42,9 @@ constexpr auto pause_between_deadlines = 500ms;
 /// Each is a transaction, and orders wait meanwhile.
 constexpr std::size_t most_settled = 100;
 
+/// One script that looks at so many entries holds up a server for a millisecond.
+constexpr std::size_t most_looked_at = 1000;
+
 /// Where XAUTOCLAIM begins, and what it answers at the end.
 constexpr std::string_view queue_start = "0-0";
 
@@ -133,6 +136,7 @@ class OrderWorker::Impl {
   void count_failure(const Error& failure);
 
   Entries take(const std::stop_token& stop, bool may_wait);
+  Entries reread();
   Entries take_over(const std::stop_token& stop);
   Entries claim(const std::stop_token& stop);
   void settle_some();
@@ -155,6 +159,7 @@ class OrderWorker::Impl {
   Known ask_store(const Entries& entries);
   std::string refuse(const SaleOrder& order, const std::optional<SaleOrder>& record) const;
   InsertResult insert(const std::vector<SaleOrder>& orders, const std::vector<std::string>& ids);
+  void drop_all();
   bool begin_again(const std::stop_token& stop);
   void keep(const std::vector<std::string>& ids);
   void bury(const std::string& id, const std::string& reason);
@@ -183,6 +188,9 @@ class OrderWorker::Impl {
   SteadyTime next_claim_{};
   std::string claim_from_{queue_start};
   std::string adopt_from_;  // empty: claims come first
+  /// Where entries may be pending for this worker that it does not have: it dropped them, or lost
+  /// the reply that brought them. Empty: nowhere.
+  std::string reread_from_;
   std::optional<sale::Settlement> settlement_;
   SteadyTime next_settling_{};
   SteadyTime next_look_at_deadlines_ = SteadyTime::max();  // of a sale that is paid for
@@ -212,7 +220,7 @@ void OrderWorker::Impl::bring_in_all(const std::stop_token& stop, bool until_emp
   drains_ = until_empty;
   next_claim_ = next_settling_ = clock_.steady();
   bool ready = attempt(stop, [&] { enter_sale(); });
-  while (ready && (!stop.stop_requested() || ahead_)) {
+  while (ready && (!stop.stop_requested() || ahead_ || !reread_from_.empty())) {
     Entries entries;
     ready = attempt(stop, [&] { entries = take(stop, !until_empty); });
     if (entries.empty() && until_empty && !settle_from_) break;
@@ -262,6 +270,7 @@ bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
       if (is_final(failure) || (drains_ && (sale_is_gone_ || sale_is_lost_))) throw;
       note_failure(failure);
       group_is_lost_ |= sale::is_group_lost(failure);
+      reread_from_ = "-";
     }
     if (!pause(stop)) return false;
   }
@@ -306,10 +315,11 @@ void OrderWorker::Impl::count_failure(const Error& failure) {
 OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, bool may_wait) {
   if (ahead_)
     if (auto entries = await_read_ahead(); !entries.empty()) return entries;
-  if (stop.stop_requested()) return {};
+  if (stop.stop_requested() && reread_from_.empty()) return {};
 
   queue_.acknowledge(committed_);
   committed_.clear();
+  if (auto entries = reread(); !entries.empty() || stop.stop_requested()) return entries;
   if (clock_.steady() >= next_look_at_deadlines_) look_at_deadlines();
   if (clock_.steady() >= next_settling_) settle_some();
   while (clock_.steady() >= next_claim_)
@@ -340,6 +350,15 @@ OrderWorker::Impl::Entries OrderWorker::Impl::await_read_ahead() {
   return sale::OrderQueue::entries_read(ahead->reply);
 }
 
+OrderWorker::Impl::Entries OrderWorker::Impl::reread() {
+  while (!reread_from_.empty()) {
+    auto page = queue_.reread(reread_from_, most_looked_at, options_.most_deliveries);
+    reread_from_ = page.next;
+    if (!page.entries.empty()) return std::move(page.entries);
+  }
+  return {};
+}
+
 /// Entries that no live worker has, a page at a time until all were looked at: those of dead
 /// workers, then those that were handed to nobody.
 OrderWorker::Impl::Entries OrderWorker::Impl::take_over(const std::stop_token& stop) {
@@ -348,8 +367,7 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take_over(const std::stop_token& s
     if (claim_from_ == queue_start) adopt_from_ = "-";
     return entries;
   }
-  constexpr std::size_t looks = 1000;  // one script of so many holds up a server for a millisecond
-  auto adopted = queue_.adopt(adopt_from_, looks);
+  auto adopted = queue_.adopt(adopt_from_, most_looked_at);
   adopt_from_ = adopted.next;
   record([&](WorkerProgress& progress) { progress.claimed += adopted.entries.size(); });
   if (adopt_from_.empty()) {
@@ -519,7 +537,7 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, b
     const auto before = epoch_;
     if (!attempt(stop, [&] { enter_sale(); })) return false;
     if (epoch_ != before) {  // it was recovered meanwhile
-      committed_.clear();
+      drop_all();
       return true;
     }
   }
@@ -569,15 +587,21 @@ InsertResult OrderWorker::Impl::insert(const std::vector<SaleOrder>& orders,
   }
 }
 
-/// The sale was recovered since these entries were read, maybe from a store that is gone: drops
-/// them. Those that the store still has are pending there, and come again.
+/// What was read before the sale was recovered may be of a store that is gone. Entries that the
+/// store still has are pending there, and are read again.
+void OrderWorker::Impl::drop_all() {
+  committed_.clear();
+  reread_from_ = "-";
+}
+
+/// The sale was recovered since these entries were read.
 bool OrderWorker::Impl::begin_again(const std::stop_token& stop) {
   try {
     if (ahead_) await_read_ahead();
   } catch (const Error& failure) {
     note_failure(failure);
   }
-  committed_.clear();
+  drop_all();
   const auto before = epoch_;
   return attempt(stop, [&] {
     enter_sale();

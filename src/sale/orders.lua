@@ -43,6 +43,21 @@ if #delivered > 0 then
 end
 return {claimed[1], entries, suspects}
 
+-- script reread
+-- Give a consumer what it has pending once more; that counts as no delivery.
+-- KEYS[1] orders stream
+-- ARGV[1] consumer group   ARGV[2] consumer   ARGV[3] where to begin   ARGV[4] how many to look at
+-- ARGV[5] deliveries of a suspect, which is left until it is claimed
+-- Reply: {where to go on (empty: the end was reached), {entry, ...}}
+local rows = redis.call('xpending', KEYS[1], ARGV[1], ARGV[3], '+', ARGV[4], ARGV[2])
+local entries = {}
+for _, row in ipairs(rows) do
+  if row[4] < tonumber(ARGV[5]) then
+    entries[#entries + 1] = redis.call('xrange', KEYS[1], row[1], row[1])[1]
+  end
+end
+return {#rows < tonumber(ARGV[4]) and '' or '(' .. rows[#rows][1], entries}
+
 -- script adopt
 -- Take entries that the group has behind it and that are pending for nobody: XGROUP DELCONSUMER
 -- and XGROUP SETID leave them so.

@@ -2,9 +2,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
 
 #include "engine/embedded_store.hpp"
 #include "sale/watched_orders.hpp"
@@ -17,6 +24,8 @@
 
 namespace sluice {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// A sale with orders of each kind, and the means to lose them.
 class SaleRecoveryTest : public testing::Test {
@@ -366,6 +375,98 @@ TEST_F(RecoveryMishap, E15_MayBeKilledAtEveryStep) {
 /// By another one, which ends before it; or it by that one, whose last steps come late.
 TEST_F(RecoveryMishap, MayBeOvertakenAtEveryStep) {
   at_every_step([&] { recover(*store_, "s", *orders_); }, [] {});
+}
+
+/// At its n-th step, and at a later one, a worker meets with something. Whatever it has read comes
+/// into the database with the same drain: nobody has to wait until it counts as dead.
+class WorkerMishap : public SaleRecoveryTest {
+ protected:
+  /// What happens at a step: another process recovers the sale, a call fails, or the worker is to
+  /// stop.
+  enum class Mishap { recovered, refused, request_lost, reply_lost, stopped };
+  static constexpr Mishap mishaps[] = {Mishap::recovered, Mishap::refused, Mishap::request_lost,
+                                       Mishap::reply_lost};
+  struct Fate {
+    int step;
+    Mishap mishap;
+  };
+
+  /// False: the worker has fewer steps.
+  bool survives(const std::vector<Fate>& fates) {
+    begin_anew();
+    int steps = 0;
+    std::stop_source stop;
+    const auto mishap_now = [&]() -> std::optional<Mishap> {
+      const auto fate = std::ranges::find(fates, steps++, &Fate::step);
+      if (fate == fates.end()) return std::nullopt;
+      if (fate->mishap == Mishap::stopped) {
+        stop.request_stop();
+        return std::nullopt;
+      }
+      if (fate->mishap != Mishap::recovered) return fate->mishap;
+      recover(*store_, "s", *orders_);
+      buy(fmt::format("after {}", fate->step), "r");
+      return std::nullopt;
+    };
+    test::FaultyStore store{*store_};
+    store.plan = [&](std::string_view) { return fault_of(mishap_now()); };
+    test::WatchedOrders orders{*orders_};
+    orders.before = [&](std::string_view) {
+      if (mishap_now()) throw Error{Errc::database, "the test locked it"};
+    };
+    OrderWorker{store, *sale_, orders, {.batch = 1, .first_pause = 1ms}}.drain(stop.get_token());
+    const auto pending = store_->run({"XPENDING", stream, "workers"}).get().as_items().at(0);
+    EXPECT_EQ(pending.as_integer(), 0) << text_of(fates);
+    // What was bought after the last look waits, and is nobody's.
+    const auto waiting = static_cast<std::size_t>(sale_->status().get().waiting);
+    EXPECT_EQ(orders_->page("s", -1, 100).size() + waiting, told_.size()) << text_of(fates);
+    return steps > std::ranges::max(fates, {}, &Fate::step).step;
+  }
+
+ private:
+  void begin_anew() {
+    store_ = engine::open_embedded({});
+    orders_ = open_order_store("sqlite::memory:");
+    told_.clear();
+    sale_.emplace(
+        Sale::create(*store_, {.name = "s", .stock = 40, .limit = 3, .number_type = "MT"}).get());
+    for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r");
+  }
+  static test::Fault fault_of(std::optional<Mishap> mishap) {
+    if (mishap == Mishap::refused) return test::Fault::refused;
+    if (mishap == Mishap::request_lost) return test::Fault::request_lost;
+    return mishap == Mishap::reply_lost ? test::Fault::cut_off : test::Fault::none;
+  }
+  static std::string text_of(const std::vector<Fate>& fates) {
+    std::string text;
+    for (const auto& fate : fates)
+      text += fmt::format("mishap {} at step {}; ", static_cast<int>(fate.mishap), fate.step);
+    return text;
+  }
+};
+
+TEST_F(WorkerMishap, ChaosSale_WhatAWorkerHasReadComesInWithItWhateverHappens) {
+  int rows = 0;
+  for (const auto mishap : mishaps)
+    for (int step = 0; survives({{step, mishap}}); ++step) ++rows;
+  EXPECT_GT(rows, 80);
+}
+
+TEST_F(WorkerMishap, ChaosSale_AWorkerThatIsStoppedFinishesWhatItHasReadThoughTheSaleIsRecovered) {
+  for (int step = 0; survives({{step, Mishap::stopped}}); ++step)
+    for (int apart = -4; apart <= 4; ++apart)
+      survives({{step, Mishap::stopped}, {step + apart, Mishap::recovered}});
+}
+
+/// SLUICE_LONG: any two, so many steps apart at most; else a recovery, and anything at once.
+TEST_F(WorkerMishap, ChaosSale_WhatAWorkerHasReadComesInWithItWhateverHappensTwice) {
+  const auto* const factor = std::getenv("SLUICE_LONG");
+  const int most_apart = factor ? std::stoi(factor) : 1;
+  for (const auto first : std::span{mishaps}.first(factor ? std::size(mishaps) : 1))
+    for (int step = 0; survives({{step, first}}); ++step)
+      for (const auto second : mishaps)
+        for (int apart = 1; apart <= most_apart; ++apart)
+          survives({{step, first}, {step + apart, second}});
 }
 
 // The server that told it is gone, within one second, and the clock of the next is not ahead.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -16,6 +17,7 @@
 #include "support/cluster_rig.hpp"
 #include "support/partition.hpp"
 #include "support/plain_client.hpp"
+#include "support/process.hpp"
 #include "topology/cluster_view.hpp"
 
 namespace sluice::chaos {
@@ -45,10 +47,13 @@ class Cluster final : public Deployment {
   std::vector<Deed> deeds() override {
     std::vector<Deed> deeds{
         {8, true, "failovers by hand", [this] { fail_over(); }},
+        {6, true, "takeovers", [this] { take_over(); }},
+        {5, true, "masters that refuse WAIT", [this] { refuse_wait(); }},
         {5, true, "killed masters", [this] { kill_master(); }},
         {5, true, "masters that stand still until they are replaced", [this] { stop_master(); }},
         {8, true, "short stops of a node", [this] { stop_briefly(); }},
         {8, true, "slots that move", [this] { move_slot(); }},
+        {4, true, "redis-cli --cluster reshard", [this] { reshard(); }},
         {2, true, "masters that come back empty", [this] { empty_master(); }},
         {6, true, "killed clients", [this] { kill_clients(); }},
         {5, true, "certificates replaced", [this] { replace_certificates(); }},
@@ -175,6 +180,26 @@ class Cluster final : public Deployment {
     const auto trouble = stage_.begin(Kind::server, "a replica takes over, asked by hand");
     tell(replica->port(), {"CLUSTER", "FAILOVER"});
     stage_.later(50ms, [this, trouble] { heal(trouble); });
+  }
+
+  /// It asks nobody, so that its master goes on until it hears of it.
+  void take_over() {
+    auto* const replica = any(true);
+    if (!replica) return stage_.servers_are_well();
+    const auto trouble = stage_.begin(Kind::promotion, "a replica takes over without asking");
+    tell(replica->port(), {"CLUSTER", "FAILOVER", "TAKEOVER"});
+    stage_.later(50ms, [this, trouble] { heal(trouble); });
+  }
+
+  void refuse_wait() {
+    auto* const master = any(false);
+    if (!master) return stage_.servers_are_well();
+    const auto trouble = stage_.begin(Kind::server, "a master refuses WAIT");
+    allow_wait(master->port(), false);
+    stage_.later(stage_.between(200ms, 3000ms), [this, master, trouble] {
+      allow_wait(master->port(), true);
+      heal(trouble);
+    });
   }
 
   void kill_master() {
@@ -355,6 +380,65 @@ class Cluster final : public Deployment {
                  [this, trouble, slot, from, to] { move_keys(trouble, slot, from, to); });
   }
 
+  /// The lowest slots of a master, at least up to one that is used. The program goes on to its end,
+  /// as a slot of which it leaves half behind has keys in two places.
+  void reshard() {
+    std::vector<const topology::NodeView*> masters;
+    const auto nodes = view();
+    for (const auto& [port, node] : nodes)
+      if (!node.slots.empty()) masters.push_back(&node);
+    if (masters.size() < 2) return stage_.servers_are_well();
+    std::swap(masters.front(), masters.at(stage_.up_to(masters.size() - 1)));
+    const auto& from = *masters.front();
+    const auto& to = *masters.at(1 + stage_.up_to(masters.size() - 2));
+    const auto trouble = stage_.begin(Kind::server, "redis-cli moves slots");
+    run_redis_cli(
+        {"reshard", place_of(from), "--cluster-from", from.node.id, "--cluster-to", to.node.id,
+         "--cluster-slots", std::to_string(slots_up_to_a_used_one(from) + stage_.up_to(20)),
+         "--cluster-yes", "--cluster-replace"},
+        [this, trouble] { heal(trouble); });
+  }
+
+  static std::size_t slots_up_to_a_used_one(const topology::NodeView& master) {
+    constexpr std::size_t most = 1000;
+    std::size_t slots = 0;
+    const auto names = agreed_rules().names;
+    for (const auto& range : master.slots)
+      for (int slot = range.first; slot <= range.last && slots < most; ++slot) {
+        ++slots;
+        if (std::ranges::any_of(names,
+                                [&](const auto& one) { return hash_slot(one.first) == slot; }))
+          return slots;
+      }
+    return slots;
+  }
+
+  std::string place_of(const topology::NodeView& node) {
+    return fmt::format("127.0.0.1:{}", tls_port_of(node.node.endpoint->port));
+  }
+
+  /// By TLS, as the nodes speak to each other. Where it fails, it is asked to mend what it left.
+  void run_redis_cli(std::vector<std::string> words, const std::function<void()>& then) {
+    std::vector<std::string> command{"redis-cli", "--tls",
+                                     "--cacert",  certificates_["ca.pem"],
+                                     "--cert",    certificates_["client.pem"],
+                                     "--key",     certificates_["client.key"],
+                                     "--cluster"};
+    command.insert(command.end(), words.begin(), words.end());
+    redis_cli_.emplace(
+        command, test::ProcessOptions{
+                     .directory = {}, .environment = {}, .output = certificates_["redis-cli.log"]});
+    await_redis_cli(words.at(0) == "fix" ? "" : words.at(1), then);
+  }
+
+  /// `mend_at`: a node; empty: nothing is mended.
+  void await_redis_cli(const std::string& mend_at, const std::function<void()>& then) {
+    if (redis_cli_->running())
+      return stage_.later(20ms, [=, this] { await_redis_cli(mend_at, then); });
+    if (redis_cli_->wait() == 0 || mend_at.empty()) return then();
+    stage_.later(500ms, [=, this] { run_redis_cli({"fix", mend_at, "--cluster-yes"}, then); });
+  }
+
   /// The nodes speak TLS to each other.
   std::uint16_t tls_port_of(std::uint16_t port) {
     std::size_t node = 0;
@@ -381,6 +465,7 @@ class Cluster final : public Deployment {
   Papers certificates_;
   mutable test::ClusterRig rig_{{.apart = has_network_, .certificates = &certificates_}};
   int failed_steps_ = 0;
+  std::optional<test::Process> redis_cli_;
 };
 
 }  // namespace

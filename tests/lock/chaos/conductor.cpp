@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <thread>
@@ -311,15 +312,17 @@ void Conductor::settle() {
   see_to_workers();
 }
 
-/// Who waits comes in now, or is refused.
+/// Who waits comes in now, or is refused. A worker that was started a moment ago does not see to
+/// SIGTERM yet.
 void Conductor::end_workers() {
+  constexpr int ended_before_it_began = 128 + SIGTERM;
   const Stamp deadline = stamp() + 60s;
   for (auto& worker : workers_) worker.process->terminate();
   for (auto& worker : workers_) {
     const auto patience = std::chrono::ceil<std::chrono::milliseconds>(deadline - stamp());
     const auto code = worker.process->wait_for(std::max(patience, 1ms));
     if (!code) find(worker.who, fmt::format("worker {} does not end", worker.who));
-    if (code && *code != 0)
+    if (code && *code != 0 && *code != ended_before_it_began)
       find(worker.who, fmt::format("worker {} ended with {}:\n{}", worker.who, *code,
                                    end_of(folder_ / (journal_of(worker.who) + ".log"))));
     if (!code) worker.process->kill();

@@ -11,6 +11,10 @@ Value Deployment::tell(std::uint16_t port, std::initializer_list<std::string_vie
   return test::PlainClient{port}.command(words);
 }
 
+void Deployment::allow_wait(std::uint16_t port, bool allowed) {
+  tell(port, {"ACL", "SETUSER", "default", allowed ? "+wait" : "-wait"});
+}
+
 void Deployment::set_permits(Store& store) {
   for (const auto& [name, terms] : agreed_rules().names) {
     const auto many = static_cast<std::uint32_t>(terms.permits);

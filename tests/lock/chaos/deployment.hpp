@@ -58,6 +58,8 @@ class Deployment {
  protected:
   /// By a connection of its own. Throws std::system_error.
   static Value tell(std::uint16_t port, std::initializer_list<std::string_view> words);
+  /// Whether clients may call WAIT there.
+  static void allow_wait(std::uint16_t port, bool allowed);
   /// Permits that were lost are there again.
   static void set_permits(Store& store);
 };

@@ -92,6 +92,7 @@ class Inquiry {
   void look_at_waits();
   void look_at_wait(const Section& wait, const std::vector<Span>& busy);
   Stamp allowed(const Section& wait, Span gap) const;
+  Stamp longest_trouble_of_servers(Span span) const;
   bool keeps_its_place(const Section& waiter, Stamp till) const;
   void look_at_order();
   void look_at_rate();
@@ -250,9 +251,20 @@ Stamp Inquiry::allowed(const Section& wait, Span gap) const {
   return sum;
 }
 
+/// They have one trouble at a time, which may last where the machine is slow.
+Stamp Inquiry::longest_trouble_of_servers(Span span) const {
+  Stamp longest{};
+  for (const auto& trouble : troubles_)
+    if (trouble.kind != Kind::process && trouble.kind != Kind::node && trouble.begin <= span.end &&
+        trouble.end >= span.begin)
+      longest = std::max(longest, std::min(trouble.end, span.end) - trouble.begin);
+  return longest;
+}
+
 void Inquiry::look_at_wait(const Section& wait, const std::vector<Span>& busy) {
   if (!wait.came || *wait.came - wait.asked < rules_.patience) return;
-  if (rules_.longest > 0s && *wait.came - wait.asked > rules_.longest)
+  const Stamp longest = rules_.longest + longest_trouble_of_servers({wait.asked, *wait.came});
+  if (rules_.longest > 0s && *wait.came - wait.asked > longest)
     find(*wait.came,
          fmt::format("starved: {} waited {:.0f} ms", wait.who, ms(*wait.came - wait.asked)));
   Stamp idle_since = wait.asked;
@@ -451,12 +463,18 @@ std::string extract(const std::vector<Section>& sections, const std::vector<Trou
     if (section.name == finding.name && section.asked < span.end && section.came &&
         std::max({section.valid, *section.came, section.left.value_or(0s)}) > finding.at - 500ms)
       lines.emplace(section.asked, line_of(section, finding.at));
+  const auto from_here = [&](const auto& line) {
+    return std::chrono::abs(line.first - finding.at);
+  };
+  while (lines.size() > most) {  // the farthest first
+    const auto last = std::prev(lines.end());
+    lines.erase(from_here(*lines.begin()) > from_here(*last) ? lines.begin() : last);
+  }
   for (const auto& trouble : troubles)
     if (trouble.begin < span.end && trouble.end > span.begin)
       lines.emplace(trouble.begin,
                     fmt::format("{:>10.3f}  {} until {:.3f}", ms(trouble.begin - finding.at),
                                 trouble.text, ms(trouble.end - finding.at)));
-  while (lines.size() > most) lines.erase(lines.begin());
   auto text = fmt::format("{}: {} (times in ms from here)\n", finding.name, finding.text);
   for (const auto& [at, line] : lines) text += line + '\n';
   return text;

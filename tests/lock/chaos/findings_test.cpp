@@ -243,6 +243,9 @@ TEST(Findings, AWaitThatIsTooLongInAll) {
   for (int i = 1; i < 70; ++i) sections.push_back(stay("1.1/1", i * 1s, i * 1s + 999ms));
   sections.push_back(waited("2.1/1", 2s, 70s));
   EXPECT_EQ(found(sections), Found{"starved"});
+  EXPECT_EQ(found(sections, {trouble(Kind::server, 20s, 27s)}), Found{"starved"});
+  EXPECT_EQ(found(sections, {trouble(Kind::server, 20s, 29s)}), Found{});
+  EXPECT_EQ(found(sections, {trouble(Kind::process, 20s, 29s, "1.1")}), Found{"starved"});
 }
 
 TEST(Findings, OneThatIsInBeforeAnotherThatStoodInTheQueueOfAFairLock) {

@@ -34,6 +34,7 @@ class ReplicatedServer final : public Deployment {
         {5, true, "restarts from an older file", [this] { restart_from_snapshot(); }},
         {6, true, "promotions", [this] { promote(); }},
         {4, true, "times without memory", [this] { use_up_memory(); }},
+        {4, true, "times without WAIT", [this] { refuse_wait(); }},
         {3, true, "FLUSHALL", [this] { empty_server(); }},
     };
   }
@@ -115,6 +116,16 @@ class ReplicatedServer final : public Deployment {
     tell(master().port(), {"CONFIG", "SET", "maxmemory", "1"});
     stage_.later(stage_.between(200ms, 3000ms), [this, trouble] {
       tell(master().port(), {"CONFIG", "SET", "maxmemory", "0"});
+      stage_.end(trouble);
+      stage_.servers_are_well();
+    });
+  }
+
+  void refuse_wait() {
+    const auto trouble = stage_.begin(Kind::server, "the server refuses WAIT");
+    allow_wait(master().port(), false);
+    stage_.later(stage_.between(200ms, 3000ms), [this, trouble] {
+      allow_wait(master().port(), true);
       stage_.end(trouble);
       stage_.servers_are_well();
     });

@@ -30,6 +30,7 @@ class Shop {
  private:
   /// Does it again and again, with a Store and a connection to the database of its own.
   std::jthread repeat(std::function<void(Store&, Sale&, OrderStore&, const std::stop_token&)> what);
+  static void bring_in_all(Store& store, Sale& sale, OrderStore& orders);
   std::unique_ptr<Store> open_patiently(const std::stop_token& stop) const;
 
   const std::string database_;
