@@ -1,0 +1,122 @@
+// For every call that may be sent again: its first copy is held by the network, the client comes
+// again on another line and goes on, and the copy arrives at each later point of a history. What
+// was acknowledged meanwhile stands.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <regex>
+#include <set>
+
+#include "contract/late_line.hpp"
+#include "contract/script_names.hpp"
+#include "support/collected_log.hpp"
+#include "support/plain_client.hpp"
+#include "support/redis_server.hpp"
+
+namespace sluice {
+namespace {
+
+using test::LateCopy;
+using test::LateHistory;
+using test::LatePlay;
+
+/// What was seen of all histories.
+struct Walked {
+  std::set<std::string> seen, repeatable, met, unsound;
+  int inputs = 0;
+};
+
+class LateCopies : public testing::Test {
+ protected:
+  struct Played {
+    std::vector<std::string> answers;
+    std::map<std::string, std::size_t> repeatable, calls;
+    bool was_held = false;
+  };
+
+  Played play(const LateHistory& history, std::optional<LateCopy> late) {
+    test::PlainClient{server_.port()}.command({"FLUSHALL"});
+    LatePlay play{server_.port(), std::move(late)};
+    try {
+      history.play(play);
+    } catch (const std::exception& failure) {
+      play.say("it threw", failure.what());
+    }
+    return {play.answers(), play.store().repeatable(), play.store().calls(),
+            play.store().was_held()};
+  }
+
+  /// Where two answers differ; empty: nowhere.
+  static std::string difference(const Played& now, const Played& sound) {
+    for (std::size_t i = 0; i < std::max(now.answers.size(), sound.answers.size()); ++i) {
+      const auto at = [i](const Played& one) {
+        return i < one.answers.size() ? one.answers[i] : std::string{"(nothing)"};
+      };
+      if (at(now) != at(sound))
+        return fmt::format("answer {}: '{}' instead of '{}'", i, at(now), at(sound));
+    }
+    return {};
+  }
+
+  /// Each point after the call, or the first ones, the last ones and some between.
+  static bool is_played(std::size_t point, std::size_t points) {
+    static const bool all = std::getenv("SLUICE_ALL_POINTS") != nullptr;
+    return all || point < 4 || point + 3 >= points || point % 4 == 0;
+  }
+
+  void walk(const LateHistory& history, const std::string& call, std::size_t which) {
+    LateCopy late{call, which};
+    const Played sound = play(history, late);
+    if (!sound.was_held) return;  // in the background, and not this time
+    walked_.met.insert(call);
+    const auto points = sound.answers.size();
+    for (late.after = 0; late.after < points; ++late.after) {
+      if (!is_played(late.after, points)) continue;
+      const auto began = std::chrono::steady_clock::now();
+      const auto trouble = difference(play(history, late), sound);
+      if (std::chrono::steady_clock::now() - began > std::chrono::seconds{2})
+        fmt::print("{}: slow: {} {} {}\n", history.name, call, which, late.after);
+      ++walked_.inputs;
+      if (trouble.empty() || !walked_.unsound.insert(call + history.name).second) continue;
+      ADD_FAILURE() << history.name << ": the first copy of " << call << " (" << which
+                    << ") comes after " << late.after << " more points: " << trouble
+                    << "; found by input " << walked_.inputs;
+    }
+  }
+
+  void walk(const std::vector<LateHistory>& histories) {
+    static const char* const only = std::getenv("SLUICE_HISTORY");
+    for (const auto& history : histories) {
+      if (only && std::string_view{only} != history.name) continue;
+      const auto begun = std::chrono::steady_clock::now();
+      const int inputs = walked_.inputs;
+      const auto plain = play(history, std::nullopt);
+      for (const auto& [call, count] : plain.calls) walked_.seen.insert(call);
+      for (const auto& [call, count] : plain.repeatable) {
+        walked_.repeatable.insert(call);
+        for (std::size_t which = 0; which < count; ++which) walk(history, call, which);
+      }
+      fmt::print("{}: {} inputs, {} ms\n", history.name, walked_.inputs - inputs,
+                 (std::chrono::steady_clock::now() - begun) / std::chrono::milliseconds{1});
+    }
+  }
+
+  test::CollectedLog log_;  // each line that is cut says so
+  test::RedisServer server_;
+  Walked walked_;
+};
+
+TEST_F(LateCopies, BC01_UndoNothingThatWasAcknowledged) {
+  walk(test::late_histories());
+  walk(test::late_histories_of_locks());
+  walk(test::late_histories_of_sales());
+  fmt::print("{} calls, {} of them repeatable, {} inputs, {} unsound\n", walked_.seen.size(),
+             walked_.repeatable.size(), walked_.inputs, walked_.unsound.size());
+  for (const auto& call : walked_.repeatable)
+    EXPECT_TRUE(walked_.met.contains(call)) << call << " was never held";
+  for (const auto& call : walked_.seen) fmt::print("{}{} ", call, walked_.repeatable.contains(call) ? "*" : "");
+}
+
+}  // namespace
+}  // namespace sluice
