@@ -32,7 +32,7 @@ class LateCopies : public testing::Test {
   struct Played {
     std::vector<std::string> answers;
     std::map<std::string, std::size_t> repeatable, calls;
-    bool was_held = false;
+    bool was_held = false, has_arrived = false;
   };
 
   Played play(const LateHistory& history, std::optional<LateCopy> late) {
@@ -44,7 +44,7 @@ class LateCopies : public testing::Test {
       play.say("it threw", failure.what());
     }
     return {play.answers(), play.store().repeatable(), play.store().calls(),
-            play.store().was_held()};
+            play.store().was_held(), play.store().has_arrived()};
   }
 
   /// Where two answers differ; empty: nowhere.
@@ -59,10 +59,13 @@ class LateCopies : public testing::Test {
     return {};
   }
 
-  /// Each point after the call, or the first ones, the last ones and some between.
-  static bool is_played(std::size_t point, std::size_t points) {
-    static const bool all = std::getenv("SLUICE_ALL_POINTS") != nullptr;
-    return all || point < 4 || point + 3 >= points || point % 4 == 0;
+  static bool plays_all() { return std::getenv("SLUICE_ALL_POINTS") != nullptr; }
+  /// All, or the first and the last of each kind of call, at the first points and the last ones.
+  static bool is_played(std::size_t which, std::size_t count) {
+    return plays_all() || which == 0 || which + 1 == count;
+  }
+  static bool is_point(std::size_t point, std::size_t points) {
+    return plays_all() || point < 3 || point % 4 == 3 || point + 2 >= points;
   }
 
   void walk(const LateHistory& history, const std::string& call, std::size_t which) {
@@ -72,13 +75,16 @@ class LateCopies : public testing::Test {
     walked_.met.insert(call);
     const auto points = sound.answers.size();
     for (late.after = 0; late.after < points; ++late.after) {
-      if (!is_played(late.after, points)) continue;
-      const auto began = std::chrono::steady_clock::now();
-      const auto trouble = difference(play(history, late), sound);
-      if (std::chrono::steady_clock::now() - began > std::chrono::seconds{2})
-        fmt::print("{}: slow: {} {} {}\n", history.name, call, which, late.after);
+      if (!is_point(late.after, points)) continue;
+      const Played now = play(history, late);
+      if (!now.has_arrived) return;  // the history is over
       ++walked_.inputs;
-      if (trouble.empty() || !walked_.unsound.insert(call + history.name).second) continue;
+      const auto trouble = difference(now, sound);
+      if (trouble.empty() || walked_.unsound.contains(call + history.name)) continue;
+      // Twice, or the machine was slow.
+      const LateCopy lost{call, which};
+      if (difference(play(history, late), play(history, lost)).empty()) continue;
+      walked_.unsound.insert(call + history.name);
       ADD_FAILURE() << history.name << ": the first copy of " << call << " (" << which
                     << ") comes after " << late.after << " more points: " << trouble
                     << "; found by input " << walked_.inputs;
@@ -95,7 +101,8 @@ class LateCopies : public testing::Test {
       for (const auto& [call, count] : plain.calls) walked_.seen.insert(call);
       for (const auto& [call, count] : plain.repeatable) {
         walked_.repeatable.insert(call);
-        for (std::size_t which = 0; which < count; ++which) walk(history, call, which);
+        for (std::size_t which = 0; which < count; ++which)
+          if (is_played(which, count)) walk(history, call, which);
       }
       fmt::print("{}: {} inputs, {} ms\n", history.name, walked_.inputs - inputs,
                  (std::chrono::steady_clock::now() - begun) / std::chrono::milliseconds{1});

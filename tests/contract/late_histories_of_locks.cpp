@@ -53,6 +53,7 @@ void take_turns(LatePlay& play) {
   play.say("forced", there.force_release().get());
   other = there.acquire().get();
   play.say("forced", here.force_release().get());
+  other = {};
   other = there.acquire().get();
   play.say("another has it again", other.valid());
   tell_of(play, there, "one holds it");
@@ -196,8 +197,8 @@ void several_at_once(LatePlay& play) {
 }
 
 void a_quorum_of_one(LatePlay& play) {
-  QuorumLock here{{&play.store()}, "quorum", {.lease = 1s}};
-  QuorumLock there{{&play.other()}, "quorum", {.lease = 1s}};
+  QuorumLock here{{&play.store()}, "quorum", {.lease = 4s, .node_timeout = 1300ms}};
+  QuorumLock there{{&play.other()}, "quorum", {.lease = 4s, .node_timeout = 1300ms}};
   auto held = here.acquire().get();
   play.say("held", held.valid());
   play.say("released", to_string(held.release().get().kind));

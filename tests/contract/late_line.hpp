@@ -80,6 +80,10 @@ class LateStore final : public ForwardingStore {
     const std::lock_guard lock{mutex_};
     return held_ && proxy_.hits(*held_) > 0;
   }
+  bool has_arrived() const {
+    const std::lock_guard lock{mutex_};
+    return arrived_;
+  }
   /// How many repeatable calls there were, by name.
   std::map<std::string, std::size_t> repeatable() const {
     const std::lock_guard lock{mutex_};
