@@ -28,7 +28,7 @@ void tell_of(LatePlay& play, Lock& lock, std::string_view when) {
 }
 
 /// A hold that a late copy has made is nobody's, and ends with its lease.
-constexpr auto brief_lease = 150ms;
+constexpr auto brief_lease = 1s;
 
 /// Taken, entered again, left, renewed, ended from outside, and taken by another process.
 template <class Lock>

@@ -157,11 +157,11 @@ void a_sale_has_buckets(LatePlay& play) {
 }  // namespace
 
 std::vector<LateHistory> late_histories_of_sales() {
-  return {{"sale", a_sale_lives_and_ends},
-          {"sale: letters", letters_come_back},
-          {"sale: recovered", a_sale_is_recovered},
-          {"sale: made again", a_lost_sale_is_made_again},
-          {"sale: buckets", a_sale_has_buckets}};
+  return {{"sale", a_sale_lives_and_ends, true},
+          {"sale: letters", letters_come_back, true},
+          {"sale: recovered", a_sale_is_recovered, true},
+          {"sale: made again", a_lost_sale_is_made_again, true},
+          {"sale: buckets", a_sale_has_buckets, true}};
 }
 
 }  // namespace sluice::test

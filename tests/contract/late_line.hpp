@@ -150,6 +150,8 @@ class LatePlay {
 struct LateHistory {
   const char* name;
   void (*play)(LatePlay& play);
+  /// Of calls of one kind the first alone is held, where not all are asked for.
+  bool takes_long = false;
 };
 
 /// The histories of late_histories.cpp and its neighbours.
