@@ -41,8 +41,7 @@ std::chrono::milliseconds sane(const Value& ms) {
 
 }  // namespace
 
-Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words,
-                               CallOptions options) {
+Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words, CallOptions options) {
   if (durability_.replicas == 0) return store_.run(script, keys, words, options);
   constexpr auto reply_of = [](Task<DurableReply> asked, std::string key,
                                Durability durability) -> Task<Value> {
@@ -50,8 +49,8 @@ Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words,
     if (!durable.copies.are_enough(durability)) throw unsynced(key, durable.copies, durability);
     co_return std::move(durable.reply);
   };
-  return reply_of(run_durably(store_, script, keys, words, durability_, options), std::string{keys.front()},
-                  durability_);
+  return reply_of(run_durably(store_, script, keys, words, durability_, options),
+                  std::string{keys.front()}, durability_);
 }
 
 Task<Value> Wire::fetch(std::string value_key, SteadyTime until) {

@@ -19,7 +19,7 @@ struct Look {
     busy,  ///< another process loads
   };
   Kind kind = Kind::busy;
-  std::string text;                   ///< the value, as it lies in the store; lead: the lease's owner
+  std::string text;  ///< the value, as it lies in the store; lead: the lease's owner
   std::chrono::milliseconds left{0};  ///< of the other's lease
 };
 

@@ -36,12 +36,11 @@ using test::LatePlay;
 /// The first part is never sent again but for reading; the others stand in tests of their own
 /// (tests/lock/simulation has the fault "stranded" for whatever a lock says).
 const std::set<std::string> not_played{
-    "store/unmoved",        "store/info",            "id/next",
-    "server/end_entry",     "lock/fair/hand_over",   "lock/shared/settle",
-    "lock/fair/waiters",    "lock/mutex/pass",       "lock/quorum/raise",
-    "lock/quorum/renew",    "lock/latch/look",       "lock/wait/report_waiters",
-    "lock/fair/release",    "sale/drop_recovery",    "sale/take_again",
-    "sale/take_out",        "sale/remove"};
+    "store/unmoved",       "store/info",         "id/next",           "server/end_entry",
+    "lock/fair/hand_over", "lock/shared/settle", "lock/fair/waiters", "lock/mutex/pass",
+    "lock/quorum/raise",   "lock/quorum/renew",  "lock/latch/look",   "lock/wait/report_waiters",
+    "lock/fair/release",   "sale/drop_recovery", "sale/take_again",   "sale/take_out",
+    "sale/remove"};
 
 /// Commands that src sends as repeatable, by name: `run({"SET", ..., repeatable)`.
 std::set<std::string> repeatable_commands() {

@@ -251,8 +251,7 @@ void tell(LatePlay& play, WaitingRoom& room, std::string_view when) {
                              now.closed ? ", closed" : ""));
 }
 
-WaitingRoom make_room(LatePlay& play, std::int64_t rate = 50,
-                      std::chrono::milliseconds hold = 1h) {
+WaitingRoom make_room(LatePlay& play, std::int64_t rate = 50, std::chrono::milliseconds hold = 1h) {
   return WaitingRoom::create(
              play.store(), late_room_keys(),
              {.name = "room", .rate = rate, .interval = 100ms, .inside = 5, .hold = hold})

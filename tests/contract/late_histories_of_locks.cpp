@@ -51,6 +51,9 @@ void take_turns(LatePlay& play) {
   play.say("it released", to_string(other.release().get().kind));
   held = here.acquire(owner).get();
   play.say("forced", there.force_release().get());
+  // A late copy of its acquire may bring the hold back as long as its holder does not know of its
+  // end, and renews it: the lock is his then, and no other's, until he leaves.
+  held = {};
   other = there.acquire().get();
   play.say("forced", here.force_release().get());
   other = {};

@@ -19,14 +19,14 @@ struct LateSale {
 
   void tell(std::string_view when) {
     const auto now = sale.status().get();
-    play.say(when, fmt::format("{}, {} of {} sold, {} orders, {} waiting, {} dead",
-                               to_string(now.state), now.sold, now.stock, now.orders, now.waiting,
-                               now.dead));
+    play.say(when,
+             fmt::format("{}, {} of {} sold, {} orders, {} waiting, {} dead", to_string(now.state),
+                         now.sold, now.stock, now.orders, now.waiting, now.dead));
   }
   void buy(const std::string& buyer, const std::string& request, std::int64_t units) {
     const auto got = sale.buy({buyer}, {request}, units).get();
-    play.say(buyer, fmt::format("{}, {} units", to_string(got.outcome),
-                                got.order ? got.order->units : 0));
+    play.say(buyer,
+             fmt::format("{}, {} units", to_string(got.outcome), got.order ? got.order->units : 0));
   }
   void drain(std::string_view when) {
     worker.drain();
@@ -36,7 +36,9 @@ struct LateSale {
     (void)recover(play.store(), "s", *orders);
     tell(when);
   }
-  void run(std::initializer_list<std::string_view> command) { (void)play.other().run(command).get(); }
+  void run(std::initializer_list<std::string_view> command) {
+    (void)play.other().run(command).get();
+  }
 
   LatePlay& play;
   const TempDir folder;
@@ -122,9 +124,9 @@ void a_lost_sale_is_made_again(LatePlay& play) {
 void a_sale_has_buckets(LatePlay& play) {
   const TempDir folder;
   const auto orders = open_order_store("sqlite:" + (folder / "orders.db").string());
-  auto sale = BucketedSale::create(
-      play.store(), {.name = "b", .stock = 12, .limit = 0, .number_type = "BT"}, {.buckets = 3},
-      *orders);
+  auto sale = BucketedSale::create(play.store(),
+                                   {.name = "b", .stock = 12, .limit = 0, .number_type = "BT"},
+                                   {.buckets = 3}, *orders);
   const auto buy = [&](const char* buyer, std::int64_t units) {
     const auto got = sale.buy({buyer}, {"r"}, units).get();
     play.say(buyer, to_string(got.outcome));

@@ -88,8 +88,8 @@ Task<bool> PermitWire::ask_update_lease(std::string member, milliseconds lease) 
   const std::string ms = fmt::to_string(lease.count());
   const std::string_view args[] = {names_.channel, member, ms};
   // Not sent again: a late copy would undo the change after it.
-  const Value reply = co_await store().run(scripts::lock_semaphore_update_lease, keys_of(names_),
-                                           Words{args}, {});
+  const Value reply =
+      co_await store().run(scripts::lock_semaphore_update_lease, keys_of(names_), Words{args}, {});
   co_return reply.as_integer() == 1;
 }
 
