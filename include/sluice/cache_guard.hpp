@@ -221,7 +221,8 @@ class CacheGuard {
 
   /// Writes a value, over whatever a load brings. For values that one writer has; what two writers
   /// put may come in another order than their rows. Throws what the store throws, and Error
-  /// (wrong_type) for a key that holds what no guard wrote; the same call again is safe.
+  /// (wrong_type) for a key that holds what no guard wrote. After an effect that is unknown the
+  /// value may be written late, over one that was put since: invalidate then, or put again.
   Task<void> put(std::string key, T value) {
     return core_.put(std::move(key), std::make_shared<const T>(std::move(value)));
   }

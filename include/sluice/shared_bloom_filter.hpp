@@ -210,7 +210,8 @@ class SharedBloomFilter {
   SharedBloomFilter& operator=(SharedBloomFilter&&) noexcept;
 
   /// Creates the filter, unless there is one, as Redisson's tryInit. True: created. Throws Error
-  /// (bad_argument): a size out of range. The same call again is safe.
+  /// (bad_argument): a size out of range. After an effect that is unknown the same call again is
+  /// safe; the first one may make the filter late, when it was removed meanwhile.
   Task<bool> try_create(SharedBloomSize size);
   /// The same, and throws Error (config_mismatch, effect none) when one of another size, error rate
   /// or kind is there.
@@ -238,7 +239,8 @@ class SharedBloomFilter {
   /// in_use while this one is rebuilt, closed where one is missing.
   Task<void> merge(std::vector<std::string> others);
 
-  // Each takes all keys of the filter. False: there is no filter.
+  // Each takes all keys of the filter. False: there is no filter. After an effect that is unknown
+  // the call may take place late; look at info() before the filter is made anew.
   Task<bool> remove();
   /// The filter goes after so long, from 1 ms on.
   Task<bool> expire(std::chrono::milliseconds ttl);

@@ -60,8 +60,12 @@ struct CallOptions {
   std::chrono::milliseconds timeout{0};
   /// The call ends at this time of Store::clock() at the latest, whatever `timeout` says.
   SteadyTime until = SteadyTime::max();
-  /// The call does no harm when it is executed twice (it carries a request id, say), so that it may
-  /// be sent again after a broken connection. Commands that only read are repeated anyway.
+  /// A copy of the call does no harm, neither at once nor at any later time, when others that came
+  /// after it were acknowledged: it carries an id that the script remembers, or a version that it
+  /// compares, or takes at most what ends with a lease. So it may be sent again after a broken
+  /// connection, of which a network may hold the first copy and deliver it late. Not so: the call
+  /// throws Error with effect unknown. What only reads is sent again anyway. The test
+  /// LateCopies.BC01_UndoNothingThatWasAcknowledged walks all calls of Sluice that say it.
   bool repeatable = false;
   /// No caller waits for the reply: it is read with the next one, or some 10 ms later, so that no
   /// thread has to wake for it. The call itself is sent at once, as any other.

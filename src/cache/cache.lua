@@ -28,7 +28,9 @@ end
 -- A value, or the right to load it.
 -- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] 1: the caller waits if another loads
 -- ARGV[4] the head of a value that is to be loaded anew; '': none
--- Reply: {now us, 'value', text} · {now us, 'lead'} · {now us, 'busy', ms left of the lease}
+-- Reply: {now us, 'value', text} · {now us, 'lead', owner} · {now us, 'busy', ms left of the lease}
+-- The owner of a lease has the time at which it began: what a late copy of this question begins is
+-- another lease, by which no load is stored, and which ends by itself.
 -- include cache/cache.lua now
 local known
 if ARGV[4] == '' then
@@ -40,7 +42,7 @@ if known then
   return {now, 'value', known}
 end
 local owner = redis.call('HGET', KEYS[2], 'owner')
-if owner and owner ~= ARGV[1] then
+if owner and string.match(owner, '^(.*)@') ~= ARGV[1] then
   if ARGV[3] == '1' then
     redis.call('HSET', KEYS[2], 'waited', '1')
   end
@@ -51,9 +53,12 @@ if owner and owner ~= ARGV[1] then
   end
   return {now, 'busy', left}
 end
-redis.call('HSET', KEYS[2], 'owner', ARGV[1])
+if not owner then
+  owner = ARGV[1] .. '@' .. string.format('%.0f', now)
+  redis.call('HSET', KEYS[2], 'owner', owner)
+end
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
-return {now, 'lead'}
+return {now, 'lead', owner}
 
 -- script store
 -- Store what was loaded, unless the lease is over or taken away: an invalidation takes it away.

@@ -140,7 +140,7 @@ Task<void> Flights::look(FlightPointer flight, Round round) {
   if (is_down) co_return co_await lead(flight, round.mark, {}, SteadyTime::max());
   if (look.kind == Look::Kind::value) co_return land(flight, round.mark, look.text);
   if (look.kind == Look::Kind::lead)
-    co_return co_await lead(flight, round.mark, std::move(owner), until);
+    co_return co_await lead(flight, round.mark, std::move(look.text), until);
   auto resting = rest(flight, std::move(round), look.left);
   co_await resting;
 }

@@ -41,16 +41,16 @@ std::chrono::milliseconds sane(const Value& ms) {
 
 }  // namespace
 
-Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words) {
-  if (durability_.replicas == 0) return store_.run(script, keys, words, repeatable);
+Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words, CallOptions options) {
+  if (durability_.replicas == 0) return store_.run(script, keys, words, options);
   constexpr auto reply_of = [](Task<DurableReply> asked, std::string key,
                                Durability durability) -> Task<Value> {
     DurableReply durable = co_await asked;
     if (!durable.copies.are_enough(durability)) throw unsynced(key, durable.copies, durability);
     co_return std::move(durable.reply);
   };
-  return reply_of(run_durably(store_, script, keys, words, durability_), std::string{keys.front()},
-                  durability_);
+  return reply_of(run_durably(store_, script, keys, words, durability_, options),
+                  std::string{keys.front()}, durability_);
 }
 
 Task<Value> Wire::fetch(std::string value_key, SteadyTime until) {
@@ -85,8 +85,9 @@ Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std:
   saw(parts[0]);
   const std::string& kind = parts[1].as_text();
   Look look;
-  if (kind == "lead") {
+  if (kind == "lead" && parts.size() == 3) {
     look.kind = Look::Kind::lead;
+    look.text = std::move(parts[2].as_text());
   } else if (kind == "busy" && parts.size() == 3) {
     look.left = sane(parts[2]);
   } else if (kind == "value" && parts.size() == 3) {
@@ -108,7 +109,7 @@ Task<bool> Wire::store(std::string value_key, std::string owner, NewEntry entry)
   const std::string_view words[] = {
       owner, entry.is_absent ? "a" : "v", fresh, kept, load, channel_, value_key, entry.payload};
   // A load that is lost with its server is no harm: the value is loaded anew.
-  auto asked = owner.empty() ? run_to_count(scripts::cache_store, keys, words)
+  auto asked = owner.empty() ? run_to_count(scripts::cache_store, keys, words, {})
                              : store_.run(scripts::cache_store, keys, words, repeatable);
   const Value reply = co_await asked;
   const auto& parts = items_of(store_, reply, 2);
@@ -134,7 +135,7 @@ Task<void> Wire::invalidate(std::string value_key) {
   const std::string lease_key = Names::lease_of(value_key);
   const std::string_view keys[] = {value_key, lease_key};
   const std::string_view words[] = {channel_, value_key};
-  auto asked = run_to_count(scripts::cache_invalidate, keys, words);
+  auto asked = run_to_count(scripts::cache_invalidate, keys, words, repeatable);
   co_await asked;
 }
 

@@ -19,7 +19,7 @@ struct Look {
     busy,  ///< another process loads
   };
   Kind kind = Kind::busy;
-  std::string text;                   ///< the value, as it lies in the store
+  std::string text;  ///< the value, as it lies in the store; lead: the lease's owner
   std::chrono::milliseconds left{0};  ///< of the other's lease
 };
 
@@ -41,7 +41,8 @@ struct DueKeys {
   std::chrono::milliseconds next{-1};  ///< until more are due; -1: there are none
 };
 
-/// Threads: any. Each verb throws what the store throws; all may be repeated.
+/// Threads: any. Each verb throws what the store throws; all may be repeated. Of those that the store
+/// sends again by itself a copy is harmless at any later time.
 class Wire {
  public:
   Wire(Store& store, const Names& names, std::chrono::milliseconds lease,
@@ -77,7 +78,7 @@ class Wire {
 
  private:
   /// What is to be acknowledged. Words are copied before this returns.
-  Task<Value> run_to_count(const Script& script, Words keys, Words words);
+  Task<Value> run_to_count(const Script& script, Words keys, Words words, CallOptions options);
   void saw(const Value& now_us) { clock_.saw(now_us.as_integer(), store_.clock().steady()); }
 
   Store& store_;

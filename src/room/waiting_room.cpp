@@ -62,7 +62,8 @@ class WaitingRoom::Impl {
     const std::string interval = fmt::to_string(wanted.interval.count());
     const std::string inside = fmt::to_string(wanted.inside);
     const std::string hold = fmt::to_string(wanted.hold.count());
-    auto asked = run(scripts::room_create, {seed, commitment, opens, rate, interval, inside, hold});
+    auto asked =
+        run(scripts::room_create, {seed, commitment, opens, rate, interval, inside, hold}, once);
     const Value reply = co_await asked;
     const auto there = room::definition_of(name_, reply);
     if (!there) throw Error{Errc::corrupt, fmt::format("waiting room '{}' is damaged", name_)};
@@ -136,13 +137,13 @@ class WaitingRoom::Impl {
   /// Pairs of a field and its value.
   Task<void> change(std::vector<std::string> fields) {
     const std::vector<std::string_view> words(fields.begin(), fields.end());
-    auto asked = run(scripts::room_change, words);
+    auto asked = run(scripts::room_change, words, once);
     const Value reply = co_await asked;
     checked(reply);
   }
 
   Task<bool> remove() {
-    auto asked = run(scripts::room_remove, {});
+    auto asked = run(scripts::room_remove, {}, once);
     const Value reply = co_await asked;
     co_return reply.as_integer() == 1;
   }
@@ -176,10 +177,14 @@ class WaitingRoom::Impl {
   }
 
  private:
-  Task<Value> run(const Script& script, std::vector<std::string_view> args) {
+  /// Of calls of the owner: a late copy would undo a later one.
+  static constexpr CallOptions once{};
+
+  Task<Value> run(const Script& script, std::vector<std::string_view> args,
+                  CallOptions options = repeatable) {
     std::array<std::string_view, 6> keys;
     std::ranges::copy(keys_.all, keys.begin());
-    return store_.run(script, Words{keys}, Words{args}, repeatable);
+    return store_.run(script, Words{keys}, Words{args}, options);
   }
 
   /// Asks for a visitor, and reckons his position where the script wants it.

@@ -228,9 +228,7 @@ Task<std::string> take_lane(Store& store, std::string name, bool anew) {
   auto asked = store.run({"INCR", lanes_key}, repeatable);
   const Value count = co_await asked;
   const auto place = fmt::to_string(count.as_integer());
-  std::vector<std::string_view> words{"ZADD", names_key, "NX", place, name};
-  if (anew) words.erase(words.begin() + 2);
-  auto entered = store.run(Words{words}, repeatable);
+  auto entered = store.run({"ZADD", names_key, anew ? "GT" : "NX", place, name}, repeatable);
   co_await entered;
   co_return fmt::to_string((count.as_integer() - 1) % lanes + 1);
 }

@@ -40,8 +40,9 @@ return {database, is_shut(sale[4], sale[5]) and not sale[6] and 1 or 0}
 
 -- script shut
 -- Admit nobody until the sale was recovered: its store was lost, and the sale made again.
--- KEYS[1] sale hash   ARGV[1] why
--- Reply: 1, or 0 when it is shut already
+-- KEYS[1] sale hash   ARGV[1] why   ARGV[2] when it was made, as the caller knows
+-- Reply: 1, or 0 when it is shut already, or was recovered since
+if redis.call('hget', KEYS[1], 'born') ~= ARGV[2] then return 0 end
 return redis.call('hsetnx', KEYS[1], 'recovering', ARGV[1])
 
 -- script needs_recovery
@@ -74,14 +75,17 @@ return false
 -- renewed while the recovery goes on: so long one that was killed at it holds up the next.
 -- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] which recovery is under way
 -- ARGV[1] consumer group   ARGV[2] token of this recovery   ARGV[3] how many pairs always count
+-- ARGV[4] the sale's epoch, as the caller knows; empty: it has none
 -- then pairs: field, value; the others count for a lost sale
 -- Reply: {which store this is, 1 when the sale was lost, its capacity, changes, epoch, closed}
+--        nil: a recovery has ended since
 -- include sale/recovery.lua store
+if (redis.call('hget', KEYS[1], 'epoch') or '') ~= ARGV[4] then return false end
 local lost = redis.call('exists', KEYS[1]) == 0
 if lost then
-  redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, unpack(ARGV, 4))
+  redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, unpack(ARGV, 5))
 elseif tonumber(ARGV[3]) > 0 then
-  redis.call('hset', KEYS[1], unpack(ARGV, 4, 3 + 2 * ARGV[3]))
+  redis.call('hset', KEYS[1], unpack(ARGV, 5, 4 + 2 * ARGV[3]))
 end
 redis.call('hset', KEYS[1], 'recovering', ARGV[2])
 redis.call('hdel', KEYS[1], 'moves')  -- of a bucket: its share may be lost

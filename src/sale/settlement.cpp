@@ -111,7 +111,10 @@ Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
     if (field != "born" || value == there.at(2).as_text()) continue;
     // The database knows the sale from before this one was created: the store has lost it.
     is_lost = true;
-    const auto shut = store.run(scripts::sale_shut, {keys.sale}, {shut_as_lost}, repeatable).get();
+    const auto shut =
+        store
+            .run(scripts::sale_shut, {keys.sale}, {shut_as_lost, there.at(2).as_text()}, repeatable)
+            .get();
     if (shut.as_integer() == 1)
       log(LogLevel::error,
           fmt::format("sale '{}' was lost in {} and created again; buyers wait until "

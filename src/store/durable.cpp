@@ -76,8 +76,8 @@ Task<DurableReplies> run_durably(Store& store, std::initializer_list<ScriptCall>
 }
 
 Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, Words args,
-                               const Durability& durability) {
-  return reply_of(run_durably(store, {{script, keys, args}}, durability, {.repeatable = true}));
+                               const Durability& durability, CallOptions options) {
+  return reply_of(run_durably(store, {{script, keys, args}}, durability, options));
 }
 
 void add_wait(Batch& batch, const Durability& durability) {

@@ -44,9 +44,10 @@ struct ScriptCall {
 /// where a script failed, with the effect of the whole: none if no script has done anything.
 Task<DurableReplies> run_durably(Store& store, std::initializer_list<ScriptCall> calls,
                                  const Durability& durability, CallOptions options);
-/// One script, repeatable.
+/// One script.
 Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, Words args,
-                               const Durability& durability);
+                               const Durability& durability,
+                               CallOptions options = {.repeatable = true});
 
 /// Adds that WAIT to a batch of other calls; what the replies to the batch say.
 void add_wait(Batch& batch, const Durability& durability);

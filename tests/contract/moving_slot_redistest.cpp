@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <regex>
 #include <stdexcept>
 #include <thread>
 
 #include "contract/recorded_scripts.hpp"
+#include "contract/script_names.hpp"
 #include "lock/mutex/leased_lock.hpp"
 #include "lock/quorum/quorum.lua.hpp"
 #include "lock/wait/report_waiters.lua.hpp"
@@ -38,7 +37,6 @@
 #include "sluice/shared_mutex.hpp"
 #include "sluice/waiting_room.hpp"
 #include "support/comes_true.hpp"
-#include "support/paths.hpp"
 #include "support/temp_dir.hpp"
 #include "topology/endpoint.hpp"
 
@@ -512,24 +510,6 @@ const std::set<std::string> not_played{
     "sale/join",           "sale/regroup",        "sale/shut",          "sale/take_again",
     "sale/needs_recovery", "sale/take_out",       "server/end_entry"};
 
-/// "-- script NAME" of all files under src.
-std::set<std::string> all_scripts() {
-  std::set<std::string> all;
-  const std::filesystem::path src = test::source_path("src");
-  for (const auto& entry : std::filesystem::recursive_directory_iterator{src}) {
-    if (entry.path().extension() != ".lua") continue;
-    std::ifstream file{entry.path()};
-    const auto folder = entry.path().parent_path().lexically_relative(src).string();
-    bool has_sections = false;
-    for (std::string line; std::getline(file, line);) {
-      has_sections |= line.starts_with("-- script ") || line.starts_with("-- part ");
-      if (line.starts_with("-- script ")) all.insert(folder + '/' + line.substr(10));
-    }
-    if (!has_sections) all.insert(folder + '/' + entry.path().stem().string());
-  }
-  return all;
-}
-
 TEST(MovingSlot, D06_EachScriptIsDoneWholeOrRefusedWhole) {
   test::ClusterRig rig{{.masters = 2, .replicas = 0}};
   std::vector<RecordedScript> calls;
@@ -551,7 +531,7 @@ TEST(MovingSlot, D06_EachScriptIsDoneWholeOrRefusedWhole) {
     calls = programs.log.calls();
     seen = programs.log.names();
   }
-  for (const auto& name : all_scripts())
+  for (const auto& name : test::all_scripts())
     EXPECT_TRUE(seen.contains(name) || not_played.contains(name)) << "nobody plays " << name;
   Nodes nodes{rig};
   std::map<std::string, int> troubles;

@@ -196,7 +196,9 @@ TEST_F(RoomHistory, TheSameWithAnOpening) {
 }
 
 TEST_F(RoomHistory, TheSameWhereRepliesAreLostAndRequestsDoubled) {
-  line_.plan = [](std::string_view) {
+  line_.plan = [](std::string_view call) {
+    // The room's owner is told of a lost reply, and asks again himself.
+    if (call == "room/create" || call == "room/change") return test::Fault::none;
     switch (random_below(8)) {
       case 0: return test::Fault::reply_lost;
       case 1: return test::Fault::request_lost;

@@ -152,7 +152,7 @@ Task<bool> SharedFilter::create(SharedBloomSize size, bool same) {
   call.key(names_.config).key(names_.bits).key(FilterNames{next_name(names_.bits)}.config);
   add_fields(call, made, terms_of(size));
   call.arg(names_.channel);
-  const Value reply = co_await call.run(store_, same);
+  const Value reply = co_await call.run(store_, false);  // a late copy would undo its removal
   if (reply.as_integer() == 1 || !same) co_return reply.as_integer() == 1;
   const Definition found = co_await read();
   // A chain has grown since.

@@ -23,7 +23,8 @@ Task<Value> SharedFilter::manage(std::function<Call(const Definition&)> make) {
     const Definition known = co_await read();
     if (!known.exists()) co_return Value{};
     const Call call = make(known);
-    const Value reply = co_await call.run(store_, true);
+    // Not sent again: a late copy would do to what the filter is then what was meant for this one.
+    const Value reply = co_await call.run(store_, false);
     if (!reply.is_aggregate()) co_return reply;
   }
   throw changes_always(names_);

@@ -19,6 +19,10 @@ constexpr std::size_t uuid_length = 36;
 /// What the scripts know the hold by. It follows from the owner: whoever renews knows no more.
 std::string request_of(const OwnerId& owner) { return "leased:" + owner.text; }
 
+/// Not sent again by the store: all holds of a wish have one name, and a late copy would end or
+/// shorten a later one.
+constexpr CallOptions once{};
+
 /// As HandOff::across_processes has it.
 constexpr std::string_view most_hand_overs = "16";
 
@@ -47,8 +51,7 @@ Task<Expected<LeasedHold, HeldElsewhere>> LeasedLock::try_acquire(LeaseWish wish
   const auto request = request_of(wish.owner);
   const auto keys = this->keys();
   const std::vector<std::string_view> args{wish.owner.text, lease, request, wish.label};
-  auto asked =
-      store_.run(scripts::lock_mutex_lease, Words{keys}, Words{args}, {.repeatable = true});
+  auto asked = store_.run(scripts::lock_mutex_lease, Words{keys}, Words{args}, once);
   const Value reply = co_await asked;
   const auto& parts = reply.as_items();
   const auto outcome = parts.at(0).as_integer();
@@ -84,8 +87,7 @@ Task<std::optional<FencingToken>> LeasedLock::renew(OwnerId owner,
   const auto time = std::to_string(lease.count());
   const auto keys = this->keys();
   const std::vector<std::string_view> args{request, time};
-  auto asked =
-      store_.run(scripts::lock_mutex_prolong, Words{keys}, Words{args}, {.repeatable = true});
+  auto asked = store_.run(scripts::lock_mutex_prolong, Words{keys}, Words{args}, once);
   const Value reply = co_await asked;
   if (reply.is_null()) co_return std::nullopt;
   co_return FencingToken{static_cast<std::uint64_t>(reply.as_integer())};
@@ -95,8 +97,7 @@ Task<bool> LeasedLock::release(OwnerId owner) {
   const auto request = request_of(owner);
   const auto keys = this->keys();
   const std::vector<std::string_view> args{request, names_.channel, most_hand_overs, ""};
-  auto asked =
-      store_.run(scripts::lock_mutex_release, Words{keys}, Words{args}, {.repeatable = true});
+  auto asked = store_.run(scripts::lock_mutex_release, Words{keys}, Words{args}, once);
   const Value reply = co_await asked;
   co_return reply.as_integer() == 1;
 }

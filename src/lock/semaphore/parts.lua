@@ -93,13 +93,14 @@ local function take(request, holder, lease)
   end
 end
 
--- Whether the request has its permits already. If so it has them for `lease` from now on.
+-- Whether the request has its permits already. If so it has them for `lease` from now on, or for
+-- as long as it was given meanwhile: a late copy takes nothing of that.
 local function prolong(request, holder, lease)
   local ends = end_of(lease)
   local found = false
   for _, member in ipairs(members_of(request, holder)) do
     if call('ZSCORE', KEYS[2], member) then
-      call('ZADD', KEYS[2], ends, member)
+      call('ZADD', KEYS[2], 'GT', ends, member)
       found = true
     end
   end

@@ -87,8 +87,9 @@ Task<std::int64_t> PermitWire::ask_change(std::string what, std::int64_t number,
 Task<bool> PermitWire::ask_update_lease(std::string member, milliseconds lease) const {
   const std::string ms = fmt::to_string(lease.count());
   const std::string_view args[] = {names_.channel, member, ms};
-  const Value reply = co_await store().run(scripts::lock_semaphore_update_lease, keys_of(names_),
-                                           Words{args}, {.repeatable = true});
+  // Not sent again: a late copy would undo the change after it.
+  const Value reply =
+      co_await store().run(scripts::lock_semaphore_update_lease, keys_of(names_), Words{args}, {});
   co_return reply.as_integer() == 1;
 }
 

@@ -63,12 +63,13 @@ return 1
 
 -- script freeze
 -- From now on no units move from or to this bucket, until its share is set.
--- KEYS[1] sale hash   ARGV[1] word of the recovery
--- Reply: nil the bucket is not there, or has to be recovered; else {0, field, value, ...}
+-- KEYS[1] sale hash   ARGV[1] word of the recovery   ARGV[2] that of the moves, as it was seen
+-- Reply: nil the bucket is not there, has to be recovered, or has another word now; else
+--        {0, field, value, ...}
 -- include sale/recovery.lua store
 -- include sale/recovery.lua is_shut
-local sale = redis.call('hmget', KEYS[1], 'capacity', 'recovering', 'store')
-if not sale[1] or is_shut(sale[2], sale[3]) then return false end
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'recovering', 'store', 'moves')
+if not sale[1] or is_shut(sale[2], sale[3]) or (sale[4] or '') ~= ARGV[2] then return false end
 redis.call('hset', KEYS[1], 'frozen', ARGV[1])
 return {0, unpack(redis.call('hgetall', KEYS[1]))}
 

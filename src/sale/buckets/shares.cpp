@@ -211,7 +211,7 @@ class Restoration {
   bool run();
 
  private:
-  Look freeze();
+  Look freeze(const Look& seen);
   void undo_transfers(Look& look) const;
   void share_out(Look& look) const;
   void set(std::int64_t bucket, std::int64_t capacity);
@@ -236,7 +236,7 @@ bool Restoration::run() {
   const auto is_frozen = [](const Share& share) { return share.is_frozen; };
   if (now.is_whole() && std::ranges::none_of(now.shares, is_frozen)) return true;
 
-  auto look = freeze();
+  auto look = freeze(now);
   undo_transfers(look);
   share_out(look);
   // All before the first one thaws: else two restorations at once could leave buckets of two words.
@@ -255,11 +255,13 @@ void Restoration::give_up(std::int64_t bucket) const {
 }
 
 /// From here on a bucket's transfers, and its capacity, stay as they are read.
-Look Restoration::freeze() {
+Look Restoration::freeze(const Look& seen) {
   Look look;
   for (std::int64_t i = 0; i < shares_.count(); ++i) {
     const auto& key = shares_.key(i);
-    const auto reply = store_.run(scripts::sale_buckets_freeze, {key}, {word_}, repeatable).get();
+    const auto reply =
+        store_.run(scripts::sale_buckets_freeze, {key}, {word_, seen.at(i).moves}, repeatable)
+            .get();
     if (reply.is_null()) give_up(i);
     look.shares.push_back(share_of(key, reply));
   }

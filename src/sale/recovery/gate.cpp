@@ -55,11 +55,14 @@ void Recovery::close_gate(const OrderStore::Fields& kept) {
     return !is_always(field) && field.first != "archived";
   });
   fields.emplace_back("capacity", fmt::to_string(sale_.stock));
-  std::vector<std::string_view> args{group, token_, always};
+  const auto epoch = store_.run({"HGET", keys_.sale, "epoch"}).get();
+  std::vector<std::string_view> args{group, token_, always,
+                                     epoch.is_null() ? std::string_view{} : epoch.as_text()};
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
   const std::vector<std::string_view> names{keys_.sale, keys_.orders, keys_.recovery};
   const auto reply =
       store_.run(scripts::sale_begin_recovery, Words{names}, Words{args}, repeatable).get();
+  check_mine(!reply.is_null());
   const auto& there = reply.as_items();
   this_store_ = there.at(0).as_text();
   done_.made_again = there.at(1).as_integer() == 1;
