@@ -96,9 +96,7 @@ class ForeignKeys : public VirtualLock {
             [all](std::size_t process) { (void)(*all)[process]->info().get(); }, no_locks};
   }
 
-  std::string state() {
-    return contents(key) + " " + std::to_string(ttl(key).count());
-  }
+  std::string state() { return contents(key) + " " + std::to_string(ttl(key).count()); }
 
   /// The name of the first thing done that changed what is not ours; empty: none did.
   std::string history(const Subject& subject, unsigned seed) {
@@ -135,10 +133,11 @@ class ForeignKeys : public VirtualLock {
         case 3:
           if (one != attempts.end()) one->leave(), done += " leave";
           break;
-        case 4: clock_.advance(std::chrono::milliseconds{below(12'000)}); done += " wait"; break;
-        case 5:
-          try {
-            subject.look(process);
+        case 4:
+          clock_.advance(std::chrono::milliseconds{below(12'000)});
+          done += " wait";
+          break;
+        case 5: try { subject.look(process);
           } catch (const Error&) {  // it says that there is no such lock
           }
           done += " look";
