@@ -56,8 +56,8 @@ struct FairMutexOptions {
 ///     auto held = mutex.acquire().get();
 class FairMutex : public ExclusiveLock {
  public:
-  /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
-  /// that leaves nothing of it.
+  /// Throws Error (bad_argument): a name that is empty, above 1 MiB or refused by
+  /// docs/lock.md#names, a lease out of range, a margin that leaves nothing of it.
   FairMutex(Store& store, std::string name, FairMutexOptions options = {});
 };
 

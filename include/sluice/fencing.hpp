@@ -80,7 +80,8 @@ class FenceGate {
 ///     if (!written) return yield_to(written.error().largest);
 class Fence {
  public:
-  /// Throws Error (bad_argument): an empty name, one above 1 MiB.
+  /// Throws Error (bad_argument): a name that is empty, above 1 MiB or refused by
+  /// docs/lock.md#names.
   Fence(Store& store, std::string name);
 
   /// Tokens of Sluice and of Redisson lie below: scripts compare them as doubles, exact up to here.

@@ -57,7 +57,8 @@ std::string_view to_string(LatchState state) noexcept;
 ///     latch.wait().get();                      // a process that needs the whole
 class Latch {
  public:
-  /// Throws Error (bad_argument): an empty name, one above 1 MiB, an option out of range.
+  /// Throws Error (bad_argument): a name that is empty, above 1 MiB or refused by
+  /// docs/lock.md#names, an option out of range.
   Latch(Store& store, std::string name, LatchOptions options = {});
   ~Latch();
   const std::string& name() const noexcept;

@@ -94,6 +94,8 @@ class [[nodiscard("the holds end with this object: keep it for as long as you wo
   friend class MultiLock;
   explicit MultiHeld(std::unique_ptr<lock::MultiHold> holding) noexcept;
 
+  bool is_ours() const noexcept;
+
   std::unique_ptr<lock::MultiHold> holding_;
 };
 
@@ -140,14 +142,9 @@ class MultiLock {
                                              std::stop_token stop = {});
 
  private:
-  struct Step;
-  Task<std::unique_ptr<lock::MultiHold>> enter_each(std::optional<SteadyTime> until,
-                                                    std::stop_token stop);
+  class Core;
 
-  const std::string label_;
-  Clock& clock_;
-  std::vector<Step> steps_;  // in the order of waiting
-  std::size_t names_ = 0;
+  const std::shared_ptr<Core> core_;  // an acquire under way has it too
 };
 
 }  // namespace sluice

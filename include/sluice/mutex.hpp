@@ -80,8 +80,8 @@ struct MutexOptions {
 ///     if (auto held = mutex.try_acquire(5s).get()) sell(held->token());
 class Mutex : public ExclusiveLock {
  public:
-  /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
-  /// that leaves nothing of it.
+  /// Throws Error (bad_argument): a name that is empty, above 1 MiB or refused by
+  /// docs/lock.md#names, a lease out of range, a margin that leaves nothing of it.
   Mutex(Store& store, std::string name, MutexOptions options = {});
 };
 

@@ -95,7 +95,7 @@ class QuorumLock {
                                         std::stop_token stop = {});
 
  private:
-  const std::unique_ptr<lock::QuorumCore> core_;
+  const std::shared_ptr<lock::QuorumCore> core_;  // an acquire under way has it too
 };
 
 }  // namespace sluice

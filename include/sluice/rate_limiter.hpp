@@ -74,7 +74,8 @@ class RateLimiter {
  public:
   using Outcome = Expected<RateGrant, RateExceeded>;
 
-  /// Throws Error (bad_argument): an empty name, one above 1 MiB, an option out of range.
+  /// Throws Error (bad_argument): a name that is empty, above 1 MiB or refused by
+  /// docs/lock.md#names, an option out of range.
   RateLimiter(Store& store, std::string name, RateLimiterOptions options);
   ~RateLimiter();
   RateLimiter(RateLimiter&&) noexcept;

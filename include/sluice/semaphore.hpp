@@ -116,8 +116,8 @@ class SemaphoreBase {
 ///     if (auto desk = desks.try_acquire(1, 5s).get()) work_at(*desk);
 class Semaphore : public SemaphoreBase {
  public:
-  /// Throws Error (bad_argument): an empty name, one above 1 MiB, a lease out of range, a margin
-  /// that leaves nothing of it.
+  /// Throws Error (bad_argument): a name that is empty, above 1 MiB or refused by
+  /// docs/lock.md#names, a lease out of range, a margin that leaves nothing of it.
   explicit Semaphore(Store& store, std::string name, SemaphoreOptions options = {});
 
   /// Takes all that are free, for ever, and says how many. Throws Error (effect none or unknown).

@@ -202,8 +202,9 @@ class LocalBloomFilter {
 ///     if (!users.contains(name).get()) return not_found();
 class SharedBloomFilter {
  public:
-  /// Throws Error (bad_argument): an empty name, one above 1 MiB, one with half a pair of braces,
-  /// one that is a key of another filter: with braces, and ':next', ':config' or ':link:1' behind.
+  /// Throws Error (bad_argument): a name that is empty, above 1 MiB or refused by
+  /// docs/lock.md#names, one with half a pair of braces, one that is a key of another filter: with
+  /// braces, and ':next', ':config' or ':link:1' behind.
   explicit SharedBloomFilter(Store& store, std::string name, SharedBloomOptions options = {});
   ~SharedBloomFilter();
   SharedBloomFilter(SharedBloomFilter&&) noexcept;

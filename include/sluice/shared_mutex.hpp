@@ -56,7 +56,8 @@ struct SharedMutexOptions {
 ///   a writer of ours that waits: Redisson knows no queue here. Losses are counted in
 ///   `sluice_lock_lost_total`.
 /// Entering again: an Owner may enter again what it is in. One that writes may also read, and goes
-///   on reading when it ends its write hold: all that wait to read then join it. One that reads may
+///   on reading when it ends its write hold: all that wait to read then join it. The server keeps
+///   the lock for as long as the longer of the two holds lasts. One that reads may
 ///   not also write: Error (bad_argument), at once. What an owner enters again has one token; a
 ///   hold that it acquires after it lost one has a higher one, also where the server knows the old
 ///   one.
@@ -75,16 +76,18 @@ struct SharedMutexOptions {
 ///     { const std::unique_lock writing{prices}; price_list = load(); }
 class SharedMutex : public ExclusiveLock {
  public:
-  /// Throws Error (bad_argument): an empty name, one above 1 MiB, an option out of its range.
+  /// Throws Error (bad_argument): a name that is empty, above 1 MiB or refused by
+  /// docs/lock.md#names, an option out of its range.
   SharedMutex(Store& store, std::string name, SharedMutexOptions options = {});
   ~SharedMutex();
 
   // To write: the verbs of ExclusiveLock. An `acquire` of an owner that reads and does not write
   // throws Error (bad_argument, effect none).
 
-  /// To read, as `acquire`. `Held::token()` of a reader is that of the last writer before it: what
-  /// it reads is at least as new. Where the server does not know it, since it is a day old or lost,
-  /// readers have one of their own, which later writers exceed.
+  /// To read, as `acquire`. `Held::token()` of a reader is above that of every writer before it,
+  /// and later writers exceed it: a fence that readers ask too refuses a writer that slept. Readers
+  /// that are in together share one. Who reads beside an owner that wrote and goes on reading has
+  /// that owner's token: such a fence knows them for one.
   Task<Held> acquire_shared();
   Task<Held> acquire_shared(const Owner& owner);
   Task<std::optional<Held>> try_acquire_shared(std::chrono::milliseconds wait = {},

@@ -17,6 +17,7 @@ std::string checked_name(std::string_view what, std::string name) {
     throw Error{Errc::bad_argument, "the name of " + std::string{what} + " has at most " +
                                         std::to_string(longest_name) + " bytes, this one " +
                                         std::to_string(name.size()) + ": " + quoted(name)};
+  check_own_keys(what, name);
   return name;
 }
 

@@ -12,7 +12,8 @@ namespace sluice::lock {
 
 inline constexpr std::size_t longest_name = 1 << 20;
 
-/// `name`, or Error (bad_argument) for an empty name and for one above `longest_name`.
+/// `name`, or Error (bad_argument) for an empty name, one above `longest_name`, and one whose keys
+/// would be another's.
 /// `what`: "a latch".
 std::string checked_name(std::string_view what, std::string name);
 

@@ -30,6 +30,7 @@ std::string shown(std::string_view name) {
 
 /// Braces mark what Redis Cluster puts into one slot; all keys of a series must lie in the same.
 void check_tag(std::string_view name) {
+  check_own_keys("series", name);
   if (!has_whole_tag_or_none(name))
     throw Error{Errc::bad_argument,
                 fmt::format("series '{}': braces in a name are a whole tag, as in '{{shop}}:INV', "

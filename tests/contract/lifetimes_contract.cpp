@@ -18,6 +18,7 @@
 #include "sluice/multi_lock.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/permit_semaphore.hpp"
+#include "sluice/quorum_lock.hpp"
 #include "sluice/rate_limiter.hpp"
 #include "sluice/semaphore.hpp"
 #include "sluice/shared_mutex.hpp"
@@ -271,6 +272,27 @@ TEST_P(LifetimesContract, K21_ADestroyedWaiterMayLeaveItsSemaphoreBehind) {
   store_of_all.reset();
 }
 
+TEST_P(LifetimesContract, LK04_ADestroyedWaiterMayLeaveLocksOfManyNamesAndNodesBehind) {
+  auto here = has_second() ? second() : open("embedded:");
+  Mutex elsewhere{has_second() ? store() : *here, name("lock")};
+  for (const bool is_held : {true, false}) {
+    for (const bool at_once : {true, false}) {
+      const auto held = is_held ? elsewhere.try_acquire(30s).get() : std::nullopt;
+      auto many = std::make_unique<MultiLock>(*here, std::vector{name("lock")});
+      auto quorum = std::make_unique<QuorumLock>(std::vector{here.get()}, name("lock"));
+      const Foreign all[] = {wait_for([&] { return many->acquire(); }),
+                             wait_for([&] { return many->try_acquire(1h); }),
+                             wait_for([&] { return quorum->acquire(); }),
+                             wait_for([&] { return quorum->try_acquire(1h); })};
+      if (!at_once) here->run({"PING"}).get();
+      for (const Foreign& waiter : all) waiter.coroutine.destroy();
+      many.reset();
+      quorum.reset();
+    }
+  }
+  EXPECT_TRUE(elsewhere.try_acquire(30s).get()) << "what came all the same was given back";
+}
+
 TEST_P(LifetimesContract, K20_AStaticDestroyedAfterMainLocksAndReleases) {
   const std::string lock = name("lock");
   const std::string where =
@@ -335,7 +357,11 @@ TEST_P(LifetimesContract, K03_K27_AChildHasNeitherTheStoreNorItsLocks) {
   Owner owner;
   auto held = mutex.acquire(owner).get();
   const std::scoped_lock inside{fair};
+  auto both = multi.acquire().get();
   const int status = in_child([&] {
+    both.on_lost([](LostCause) {});  // LK09
+    both.on_risk([](Risk) {});
+    if (both.valid() || both.lost().stop_possible()) return 13;
     if (held.valid() || held.entries() != 0 || held.lost().stop_possible()) return 1;
     if (!is_closed([&] { store().run({"PING"}).get(); })) return 2;
     if (!is_closed([&] { (void)mutex.acquire().get(); })) return 3;

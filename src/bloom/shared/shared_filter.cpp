@@ -62,6 +62,7 @@ std::string checked_name(std::string name) {
     throw Error{Errc::bad_argument,
                 fmt::format("the name of a Bloom filter has at most {} bytes, this one {}: {}",
                             longest_name, name.size(), quoted(name))};
+  check_own_keys("Bloom filter", name);
   if (!has_whole_tag_or_none(name))
     throw Error{Errc::bad_argument,
                 fmt::format("Bloom filter {}: braces in a name are a whole tag, as in "

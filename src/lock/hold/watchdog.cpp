@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
@@ -348,14 +349,19 @@ void Watchdog::renew_soon() {
 }
 
 /// Holds of very different leases are renewed apart, since the shortest lease bounds the wait for a
-/// reply; and those of which replicas have to know.
+/// reply; and those of which replicas have to know, in a cluster slot by slot: its nodes have
+/// replicas of their own, of which the answer for many slots knows the least alone.
 void Watchdog::renew_all(const Holds& due, SteadyTime sent) {
-  std::map<std::pair<int, Durability>, Holds> alike;  // by powers of two of the lease
+  std::map<std::tuple<int, Durability, std::uint16_t>, Holds> alike;  // int: bits of the lease
   for (const auto& hold : due) {
     const int width = std::bit_width(static_cast<std::uint64_t>(hold->terms.lease.count()));
-    alike[{width, hold->resource->durability()}].push_back(hold);
+    const Durability durability = hold->resource->durability();
+    const bool apart = durability.replicas > 0 && store_.is_sharded();
+    const std::uint16_t slot = apart ? slot_on(store_, hold->resource->key()) : 0;
+    alike[{width, durability, slot}].push_back(hold);
   }
-  for (auto& [terms, holds] : alike) spawn(renew(std::move(holds), sent, terms.second));
+  for (auto& [terms, holds] : alike)
+    spawn(renew(std::move(holds), sent, std::get<Durability>(terms)));
 }
 
 Task<void> Watchdog::renew(Holds due, SteadyTime sent, Durability durability) {

@@ -25,7 +25,9 @@ local function is_new_in(key, what)
   if call('ZSCORE', key, what) then
     return false
   end
-  local now = server_time()
+  -- Not before those that are there, though the clock was set back: the oldest is forgotten first.
+  local latest = call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]
+  local now = math.max(server_time(), tonumber(latest or 0))
   call('ZADD', key, now, what)
   call('ZREMRANGEBYSCORE', key, '-inf', now - ARGV[4])
   call('ZREMRANGEBYRANK', key, 0, -1 - ARGV[5])

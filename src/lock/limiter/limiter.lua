@@ -193,7 +193,14 @@ if kind and kind ~= ARGV[3] then
   return 0
 end
 define()
-if tonumber(ARGV[4]) > 0 then
-  call('PEXPIRE', KEYS[1], ARGV[4])
+-- What is there has the time to live of the definition before.
+local keep = tonumber(ARGV[4])
+for i, key in ipairs(KEYS) do
+  local ms = keep == 0 and i > 1 and ARGV[3] == '1' and 2 * ARGV[2] or keep
+  if ms > 0 then
+    call('PEXPIRE', key, ms)
+  else
+    call('PERSIST', key)
+  end
 end
 return 1

@@ -100,18 +100,17 @@ Task<RateAnswer> ask_permits(Store& store, const RateKeys& keys, const Rate& rat
 
 Task<std::optional<std::string>> ask_change(Store& store, const RateKeys& keys, const Rate& rate) {
   const Definition words{rate};
-  const std::array<std::string_view, 1> definition{keys.definition};
   const std::array<std::string_view, 4> terms{words.permits, words.interval, words.kind,
                                               words.keep_alive};
   const std::array<std::string_view, 3> all{keys.definition, keys.free, keys.log};
   const std::array<std::string_view, 8> look{
       words.permits, words.interval, words.kind, words.keep_alive, "1", "0", "0", ""};
   Batch batch;
-  batch.add(scripts::lock_limiter_set_rate, definition, terms);
+  batch.add(scripts::lock_limiter_set_rate, all, terms);
   batch.add(scripts::lock_limiter_acquire, all, look);
   const std::vector<Value> replies = co_await store.run(std::move(batch));
   if (replies.at(0).is_error())
-    throw error_of_script(replies[0].as_text(), scripts::lock_limiter_set_rate, definition);
+    throw error_of_script(replies[0].as_text(), scripts::lock_limiter_set_rate, all);
   if (replies.at(1).is_error())
     throw error_of_script(replies[1].as_text(), scripts::lock_limiter_acquire, all);
   if (replies[0].as_integer() == 1) co_return std::nullopt;

@@ -121,9 +121,11 @@ Holds Group::begin_all(const Identity& who, const std::vector<FencingToken>& tok
 
 Task<Holds> Group::enter(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {
   members_.front()->check_process();
-  return enter_patiently(
-      Patience{watchdog_->clock(), until.value_or(SteadyTime::min())}, stop, std::move(who),
-      [this, until, stop](const Identity& asks) { return enter_once(asks, until, stop); });
+  return enter_patiently(Patience{watchdog_->clock(), until.value_or(SteadyTime::min())}, stop,
+                         std::move(who),
+                         [self = shared_from_this(), until, stop](const Identity& asks) {
+                           return self->enter_once(asks, until, stop);
+                         });
 }
 
 Task<Holds> Group::enter_once(Identity who, std::optional<SteadyTime> until, std::stop_token stop) {

@@ -116,14 +116,16 @@ Task<ReleaseOutcome> MultiHeld::release() {
   co_return ReleaseOutcome{.kind = all ? Kind::released : Kind::not_held};
 }
 
-std::stop_token MultiHeld::lost() const { return holding_ ? holding_->lost() : std::stop_token{}; }
+bool MultiHeld::is_ours() const noexcept { return holding_ && !holding_->is_inherited(); }
+
+std::stop_token MultiHeld::lost() const { return is_ours() ? holding_->lost() : std::stop_token{}; }
 
 void MultiHeld::on_lost(std::function<void(LostCause)> callback) {
-  if (holding_) holding_->on_lost(std::move(callback));
+  if (is_ours()) holding_->on_lost(std::move(callback));
 }
 
 void MultiHeld::on_risk(std::function<void(Risk)> callback) {
-  if (holding_) holding_->on_risk(callback);
+  if (is_ours()) holding_->on_risk(callback);
 }
 
 }  // namespace sluice

@@ -1,5 +1,7 @@
 #include "sluice/multi_lock.hpp"
 
+#include <memory>
+
 #include "lock/hold/owner.hpp"
 #include "lock/multi/group.hpp"
 #include "lock/multi/lock_order.hpp"
@@ -10,12 +12,6 @@
 namespace sluice {
 
 using std::chrono::milliseconds;
-
-/// The names that one script takes.
-struct MultiLock::Step {
-  std::shared_ptr<lock::Group> group;
-  std::vector<std::size_t> places;  // among the names as given
-};
 
 namespace {
 
@@ -36,7 +32,29 @@ Clock& clock_of(const std::vector<MultiName>& names) {
 MultiLock::MultiLock(Store& store, const std::vector<std::string>& names, MultiLockOptions options)
     : MultiLock(names_of(store, names), std::move(options)) {}
 
-MultiLock::MultiLock(std::vector<MultiName> names, MultiLockOptions options)
+/// What all acquires share. Threads: any.
+class MultiLock::Core : public std::enable_shared_from_this<Core> {
+ public:
+  Core(const std::vector<MultiName>& names, MultiLockOptions options);
+
+  Task<std::optional<MultiHeld>> try_acquire(milliseconds wait, std::stop_token stop);
+
+ private:
+  /// The names that one script takes.
+  struct Step {
+    std::shared_ptr<lock::Group> group;
+    std::vector<std::size_t> places;  // among the names as given
+  };
+  Task<std::unique_ptr<lock::MultiHold>> enter_each(std::optional<SteadyTime> until,
+                                                    std::stop_token stop);
+
+  const std::string label_;
+  Clock& clock_;
+  std::vector<Step> steps_;  // in the order of waiting
+  const std::size_t names_;
+};
+
+MultiLock::Core::Core(const std::vector<MultiName>& names, MultiLockOptions options)
     : label_(lock::label_or_program(std::move(options.label))),
       clock_(clock_of(names)),
       names_(names.size()) {
@@ -49,19 +67,11 @@ MultiLock::MultiLock(std::vector<MultiName> names, MultiLockOptions options)
         {std::make_shared<lock::Group>(*group.store, group.names, terms), std::move(group.places)});
 }
 
-MultiLock::~MultiLock() = default;
-
-Task<MultiHeld> MultiLock::acquire() {
-  lock::StopOrDrop stopping{{}};
-  std::stop_token stop = co_await stopping;
-  auto held = co_await try_acquire(lock::for_ever, std::move(stop));
-  co_return std::move(held).value();
-}
-
 /// Takes one step after the other, and holds what the steps before have taken. Null: a step was
 /// refused; what was taken is given back.
-Task<std::unique_ptr<lock::MultiHold>> MultiLock::enter_each(std::optional<SteadyTime> until,
-                                                             std::stop_token stop) {
+Task<std::unique_ptr<lock::MultiHold>> MultiLock::Core::enter_each(std::optional<SteadyTime> until,
+                                                                   std::stop_token stop) {
+  const auto self = shared_from_this();
   auto holding = std::make_unique<lock::MultiHold>(names_);
   const std::string owner = lock::new_owner_id();
   const std::string holder = lock::holder_text(false, label_);
@@ -74,7 +84,9 @@ Task<std::unique_ptr<lock::MultiHold>> MultiLock::enter_each(std::optional<Stead
   co_return holding;
 }
 
-Task<std::optional<MultiHeld>> MultiLock::try_acquire(milliseconds wait, std::stop_token stop) {
+Task<std::optional<MultiHeld>> MultiLock::Core::try_acquire(milliseconds wait,
+                                                            std::stop_token stop) {
+  const auto self = shared_from_this();
   const SteadyTime began = clock_.steady();
   lock::StopOrDrop stopping{stop};
   stop = co_await stopping;
@@ -92,6 +104,23 @@ Task<std::optional<MultiHeld>> MultiLock::try_acquire(milliseconds wait, std::st
   }
   count(metrics().lock_refused);
   co_return std::nullopt;
+}
+
+MultiLock::MultiLock(std::vector<MultiName> names, MultiLockOptions options)
+    : core_(std::make_shared<Core>(names, std::move(options))) {}
+
+MultiLock::~MultiLock() = default;
+
+Task<MultiHeld> MultiLock::acquire() {
+  const auto core = core_;
+  lock::StopOrDrop stopping{{}};
+  std::stop_token stop = co_await stopping;
+  auto held = co_await core->try_acquire(lock::for_ever, std::move(stop));
+  co_return std::move(held).value();
+}
+
+Task<std::optional<MultiHeld>> MultiLock::try_acquire(milliseconds wait, std::stop_token stop) {
+  return core_->try_acquire(wait, std::move(stop));
 }
 
 }  // namespace sluice

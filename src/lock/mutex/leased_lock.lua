@@ -40,6 +40,7 @@ if redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
   return false
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], counter_kept)  -- a hold may last for longer
 return tonumber(redis.call('GET', KEYS[2])) or next_token(KEYS[2], 1)
 
 -- script withdraw

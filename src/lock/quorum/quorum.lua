@@ -1,11 +1,15 @@
 -- The scripts of QuorumLock at one node, beside those of Mutex.
 
 -- part raise_token
--- Lifts a fencing counter to `token`, decimal; Lua counts exactly up to 2^53.
+-- Lifts a fencing counter to `token`, decimal; Lua counts exactly up to 2^53. False: what stands
+-- there is no counter, and stays.
 local function raise_token(counter, token)
-  if tonumber(redis.call('GET', counter) or 0) < tonumber(token) then
+  local last = redis.pcall('GET', counter)
+  local count = type(last) ~= 'table' and tonumber(last or 0)
+  if count and count < tonumber(token) then
     redis.call('SET', counter, token, 'PX', 90000000)  -- as part next_token
   end
+  return count
 end
 
 -- script raise
@@ -17,7 +21,9 @@ end
 if redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
   return 0
 end
-raise_token(KEYS[2], ARGV[2])
+if not raise_token(KEYS[2], ARGV[2]) then
+  return redis.error_reply('WRONGTYPE the fencing counter of this lock is no number')
+end
 return 1
 
 -- script renew
@@ -32,10 +38,10 @@ for i = 1, #KEYS / 2 do
   local key, at = KEYS[2 * i - 1], 5 * i - 4
   -- pcall: a key that became something else must not take the other holds with it
   local request = redis.pcall('HGET', key, 'sluice:request')
-  if not request and redis.call('EXISTS', key) == 0 then
+  if not request and redis.call('EXISTS', key) == 0
+     and raise_token(KEYS[2 * i], ARGV[at + 4]) then
     redis.call('HSET', key, ARGV[at + 2], 1, 'sluice:request', ARGV[at], 'sluice:holder',
                ARGV[at + 3])
-    raise_token(KEYS[2 * i], ARGV[at + 4])
     request = ARGV[at]
   end
   held[i] = request == ARGV[at] and redis.call('PEXPIRE', key, ARGV[at + 1]) or 0

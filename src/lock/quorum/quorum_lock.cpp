@@ -1,6 +1,7 @@
 #include "sluice/quorum_lock.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 #include "base/random.hpp"
@@ -58,7 +59,7 @@ nanoseconds between(nanoseconds least, nanoseconds most) {
 
 }  // namespace
 
-class QuorumCore {
+class QuorumCore : public std::enable_shared_from_this<QuorumCore> {
  public:
   QuorumCore(Vote::Nodes nodes, std::string name, QuorumLockOptions options)
       : nodes_(checked(std::move(nodes))),
@@ -112,6 +113,7 @@ Task<std::shared_ptr<Hold>> QuorumCore::try_until(SteadyTime until, std::stop_to
 }
 
 Task<std::optional<Held>> QuorumCore::enter(milliseconds wait, std::stop_token stop) {
+  const auto self = shared_from_this();  // the lock may end meanwhile
   Clock& clock = watchdog_->clock();
   const SteadyTime began = clock.steady();
   StopOrDrop stopping{stop};
@@ -128,7 +130,7 @@ Task<std::optional<Held>> QuorumCore::enter(milliseconds wait, std::stop_token s
 }  // namespace lock
 
 QuorumLock::QuorumLock(std::vector<Store*> nodes, std::string name, QuorumLockOptions options)
-    : core_(std::make_unique<lock::QuorumCore>(std::move(nodes), std::move(name),
+    : core_(std::make_shared<lock::QuorumCore>(std::move(nodes), std::move(name),
                                                std::move(options))) {}
 
 QuorumLock::~QuorumLock() = default;
@@ -136,9 +138,10 @@ QuorumLock::~QuorumLock() = default;
 const std::string& QuorumLock::name() const noexcept { return core_->name(); }
 
 Task<Held> QuorumLock::acquire() {
+  const auto core = core_;
   lock::StopOrDrop stopping{{}};
   std::stop_token stop = co_await stopping;
-  auto held = co_await core_->enter(lock::for_ever, std::move(stop));
+  auto held = co_await core->enter(lock::for_ever, std::move(stop));
   co_return std::move(held).value();
 }
 

@@ -5,8 +5,7 @@
 -- ARGV[6] request id   ARGV[7] kind: r or w   ARGV[8] owner   ARGV[9] lease, ms
 -- ARGV[10] holder, for people   ARGV[11] ticket (see lock/shared/settle); empty: do not wait
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
---        hand-over. A reader's token is that of the last writer, or of the first reader since it
---        was forgotten;
+--        hand-over. Readers that are in together share that of the first of them;
 --        {ms, time, foreign}: refused. As lock/mutex/acquire; 1: a holder in the way knows no
 --        queue;
 --        "upgrade": this owner reads.
@@ -97,16 +96,16 @@ elseif kind == 'r' and mode == 'read' then
   may = call('HEXISTS', KEYS[1], owner) == 1 or may_join_readers()
 end
 if may then
+  local token = token_of_new(kind)  -- of an owner that may believe that an earlier hold is lost
   if ticket ~= '' then
     call('LREM', queue, 0, ticket)
     forget_looks()
   end
   take(kind, request, owner, holder, lease)
-  if kind == 'w' then
-    return next_token(KEYS[2], 1)  -- its owner may believe that an earlier hold is lost
+  if kind == 'r' then
+    settle()
   end
-  settle()
-  return last_token()
+  return token
 end
 local left = chance_left > 0 and chance_left or call('PTTL', KEYS[1])
 if ticket == '' then

@@ -59,15 +59,22 @@ end
 -- Writes a hold that nothing stands in the way of.
 local function take(kind, request, owner, holder, ms)
   if call('HSETNX', KEYS[1], 'mode', kind == 'r' and 'read' or 'write') == 1 then
-    call('DEL', writing_of(ARGV[1]))  -- of writers that were ended from outside
+    call('DEL', writing_of(ARGV[1]), readers_of(ARGV[1]))  -- of holds that were ended from outside
   end
   note_hold(KEYS[1], ARGV[1], kind, request, 1, server_time(), owner, holder)
   enter(KEYS[1], ARGV[1], kind, owner, 1, ms)
 end
 
--- Of the last writer. Where it is not known, a new one: it may be smaller than what readers had.
+-- The last. Where it is not known, a new one: it may be smaller than what readers had.
 local function last_token()
   return tonumber(call('GET', KEYS[2])) or next_token(KEYS[2], 0)
+end
+
+-- Of a hold that is about to begin. A writer has one of its own; so has the first reader of a lock
+-- that was free, since a fence could not refuse a writer that sleeps otherwise.
+local function token_of_new(kind)
+  local is_own = kind == 'w' or call('EXISTS', KEYS[1]) == 0
+  return is_own and next_token(KEYS[2], 1) or last_token()
 end
 
 -- Nobody waits any more: nobody looks.
@@ -86,7 +93,7 @@ local function grant_first(queue)
   end
   local kind, request, claim, inbox, owner, holder =
     string.match(ticket, '^(%a) (%S+) (%d+) (%S+) (%S+) (.*)$')
-  local token = kind == 'w' and next_token(KEYS[2], 1) or last_token()
+  local token = token_of_new(kind)
   call('LPOP', queue)
   take(kind, request, owner, holder, tonumber(claim))
   if not forget_looks() then
@@ -132,12 +139,14 @@ local function pass_on(payload, handed, past)
   note_turn(handed + 1, past)
 end
 
--- A waiter has left: perhaps others need not wait any more.
+-- A waiter has left: perhaps others need not wait any more. The key may have become something
+-- else, which is nobody's to give: the lock is free where there is none.
 local function settle()
-  local mode = call('HGET', KEYS[1], 'mode')
-  if not mode and call('EXISTS', KEYS[3], KEYS[4]) > 0 and left_to_strangers(KEYS[5]) == 0 then
-    pass_on(1, 0, 0)
-  elseif mode == 'read' and not first_of(KEYS[3]) then
+  if call('EXISTS', KEYS[1]) == 0 then
+    if call('EXISTS', KEYS[3], KEYS[4]) > 0 and left_to_strangers(KEYS[5]) == 0 then
+      pass_on(1, 0, 0)
+    end
+  elseif redis.pcall('HGET', KEYS[1], 'mode') == 'read' and not first_of(KEYS[3]) then
     admit_readers()
   end
 end

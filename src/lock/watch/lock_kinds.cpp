@@ -111,6 +111,8 @@ Task<std::optional<WatchedLock>> read_lock(Store& store, std::string name, LockK
     auto asked = reader->read(store, lock.name);
     lock.info = co_await asked;
   } catch (const Error& failure) {
+    // A name that no lock of ours has: another program's, of which no more is known.
+    if (failure.errc() == Errc::bad_argument) co_return lock;
     if (failure.errc() != Errc::wrong_type) throw;  // else it is a lock no more
   }
   if (lock.info.holders.empty() && lock.info.waiters.empty()) co_return std::nullopt;

@@ -110,6 +110,15 @@ TEST_F(LatchLostReply, RandomFaultsCountEachPartOnce) {
   }
 }
 
+TEST_F(LatchLostReply, LK11_ARequestIsRememberedThoughTheClockWasSetBack) {
+  Latch latch{line_, "small", {.most_remembered = 3}};
+  latch.try_set_count(100).get();
+  for (int i = 0; i < 3; ++i) latch.count_down().get();
+  clock_.jump_wall(-1min);
+  fail_next("lock/latch/count_down", Fault::doubled);
+  EXPECT_EQ(latch.count_down().get(), 96) << "counted once, though the memory was full";
+}
+
 TEST_F(LatchLostReply, RequestsAreBounded) {
   Latch latch{line_, "small", {.most_remembered = 10}};
   latch.try_set_count(100).get();

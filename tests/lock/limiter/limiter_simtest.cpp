@@ -225,6 +225,26 @@ TEST_F(LimiterTest, KeepAliveForgetsWhatNobodyUses) {
   EXPECT_FALSE(exists("{brief}:value"));
 }
 
+// Every change of the time that an unused limiter is kept: no key of it ends before the others.
+TEST_F(LimiterTest, LK06_ADefinitionHasTheTimeToLiveThatItSays) {
+  const auto kept = {0s, 2s, 3600s};
+  for (const auto before : kept) {
+    for (const auto after : kept) {
+      store_->run({"FLUSHALL"}).get();
+      RateLimiter{line_, "brief", {.rate = 5, .interval = 2s, .keep_alive = before}}
+          .try_acquire(5)
+          .get();
+      RateLimiter limiter{
+          line_, "brief", {.rate = 5, .interval = 2s, .follow = true, .keep_alive = after}};
+      limiter.set_rate(6, 2s).get();
+      for (const auto* const key : {"brief", "{brief}:value", "{brief}:permits"})
+        EXPECT_EQ(ttl(key), after == 0s ? -1ms : after) << key << " " << before << after;
+      clock_.advance(1s);
+      EXPECT_EQ(limiter.available().get(), 1) << "five of six were taken a second ago";
+    }
+  }
+}
+
 TEST_F(LimiterTest, PermitsWithoutAnEntryComeBack) {
   EXPECT_TRUE(limiter_.try_acquire().get());
   store_->run({"SET", "{stock}:value", "0"}).get();  // two have got lost

@@ -50,6 +50,15 @@ TEST_F(LeasedLockSim, ItIsRenewedAndReleasedByItsOwnersNameAlone) {
   EXPECT_FALSE(elsewhere.renew(owner_of_wish("ann"), 30s).get());
 }
 
+TEST_F(LeasedLockSim, LK12_AHoldOfThreeDaysKeepsItsToken) {
+  const auto held = lock_.try_acquire(wish("ann")).get();
+  for (int hour = 0; hour < 72; ++hour) {
+    ASSERT_TRUE(lock_.renew(owner_of_wish("ann"), 2h).get());
+    clock_.advance(1h);
+  }
+  EXPECT_EQ(lock_.renew(owner_of_wish("ann"), 2h).get(), held->token);
+}
+
 // Its client has gone, and asked again at another process: what that one was told stays.
 TEST_F(LeasedLockSim, AHoldThatWasAskedForAgainIsNotWithdrawn) {
   const auto first = lock_.try_acquire(wish("ann")).get();

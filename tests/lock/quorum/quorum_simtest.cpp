@@ -220,6 +220,21 @@ TEST_F(Quorum, NodeThatForgotIsHealedWhileTheMajorityHolds) {
             held.token().value);
 }
 
+TEST_F(Quorum, LK10_ACounterThatIsNoneStopsNoRenewal) {
+  QuorumLock beside{nodes_.stores(), "beside"};
+  auto held = lock_.acquire().get();
+  auto other = beside.acquire().get();
+  for (const std::size_t node : {0U, 1U}) {
+    nodes_.empty(node);
+    nodes_.nodes[node].store->run({"HSET", "redisson_lock_token:{stock}", "no", "counter"}).get();
+  }
+  nodes_.advance(5min);
+  EXPECT_TRUE(held.valid()) << "by the other three";
+  EXPECT_TRUE(other.valid());
+  EXPECT_FALSE(nodes_.nodes[0].exists("stock")) << "no hold without a token";
+  EXPECT_TRUE(nodes_.nodes[0].exists("beside"));
+}
+
 TEST_F(Quorum, NodeThatDidNotGrantIsAskedAgainSoon) {
   nodes_.take_down(4);
   auto held = lock_.acquire().get();

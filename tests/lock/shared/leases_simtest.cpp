@@ -166,6 +166,16 @@ TEST_F(SharedLeases, LateEndOfALostHoldLeavesTheNewerOneOfItsOwnerItsHoldKey) {
   expect_nothing_left();
 }
 
+TEST_F(SharedLeases, LK07_ReadersOfADeletedLockDoNotOutliveIt) {
+  SharedMutex longer{far_, "prices", {.lease = 1h, .watchdog = false}};
+  const auto forgotten = longer.acquire_shared().get();
+  store_->run({"DEL", "prices"}).get();
+  auto reading = here_.acquire_shared().get();
+  Writer writer{there_, 1h};
+  reading.release().get();
+  EXPECT_TRUE(writer.in()) << "without a step of the clock";
+}
+
 TEST_F(SharedLeases, WriterIsWokenByTheEndOfADeadWritersLease) {
   store_
       ->run(

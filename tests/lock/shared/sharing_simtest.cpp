@@ -140,15 +140,45 @@ TEST_F(Sharing, OneOwnerInTwoProcessesOfTwoRequestsCountsBoth) {
   expect_nothing_left();
 }
 
-TEST_F(Sharing, TokensRiseWithWritersAndReadersSeeTheLast) {
-  const auto nobody_wrote = here_.acquire_shared().get().token();
-  EXPECT_EQ(there_.acquire_shared().get().token(), nobody_wrote);
-  const auto first = here_.acquire().get().token();
-  EXPECT_GT(first, nobody_wrote);
-  EXPECT_EQ(here_.acquire_shared().get().token(), first);
-  EXPECT_EQ(there_.acquire_shared().get().token(), first);
-  const auto second = there_.acquire().get().token();
-  EXPECT_GT(second, first);
+TEST_F(Sharing, TokensRiseAndReadersThatAreInTogetherShareOne) {
+  const auto read = [&] {
+    const auto one = here_.acquire_shared().get();
+    const auto two = there_.acquire_shared().get();
+    EXPECT_EQ(one.token(), two.token());
+    return two.token();
+  };
+  auto last = read();
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto wrote = (turn == 0 ? here_ : there_).acquire().get().token();
+    EXPECT_GT(wrote, last);
+    last = read();
+    EXPECT_GT(last, wrote);
+  }
+}
+
+TEST_F(Sharing, LK05_AFenceRefusesAWriterThatSleptWhileOthersRead) {
+  for (const bool waits : {false, true}) {
+    FenceGate gate;
+    SharedMutex brief{line_, "prices", {.lease = 1s, .watchdog = false}};
+    const auto asleep = brief.acquire().get();
+    std::optional<Reader> early;
+    if (waits) early.emplace(there_, 1h);
+    clock_.advance(2s);
+    if (!waits) early.emplace(there_, 1h);
+    ASSERT_TRUE(early->in());
+    EXPECT_TRUE(gate.admit("prices", early->held->token()));
+    EXPECT_FALSE(gate.admit("prices", asleep.token())) << waits;
+  }
+}
+
+TEST_F(Sharing, AWriterThatGoesOnReadingKeepsItsToken) {
+  const Owner owner;
+  auto writing = here_.acquire(owner).get();
+  const auto reading = here_.acquire_shared(owner).get();
+  const auto token = writing.token();
+  writing.release().get();
+  EXPECT_EQ(reading.token(), token);
+  EXPECT_EQ(there_.acquire_shared().get().token(), token) << "a fence must not refuse the first";
 }
 
 TEST_F(Sharing, InfoShowsWhoReadsWritesAndWaits) {

@@ -1,6 +1,9 @@
 /// Locks in a real cluster: each Store is to the servers a process of its own.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <thread>
 
 #include "base/hash_slot.hpp"
@@ -116,6 +119,29 @@ TEST_F(ClusterLock, T29_ASlotThatMovesDelaysAHandOver) {
   rig().end_move(slot_, from, to);
   EXPECT_EQ(came(), (Names{"a", "b", "c"}));
   rig().move_slot(slot_, to, from);
+}
+
+TEST_F(ClusterLock, LK03_AReplicaThatStandsStillCostsTheHoldsOfItsShardAlone) {
+  const std::string tags[] = {"stock", "other"};
+  ASSERT_NE(rig().master_of(tags[0]), rig().master_of(tags[1]));
+  const MutexOptions durable{.lease = 3s, .durability = {.replicas = 1, .within = 200ms}};
+  std::array<std::vector<Held>, 2> holds;
+  for (int i = 0; i < 20; ++i) {
+    for (std::size_t shard = 0; shard < 2; ++shard) {
+      Mutex mutex{*store_, fmt::format("{{{}}}:{}", tags[shard], i), durable};
+      holds[shard].push_back(mutex.acquire().get());
+    }
+  }
+  const auto valid = [&](std::size_t shard) {
+    return std::ranges::count_if(holds[shard], &Held::valid);
+  };
+  auto& replica = rig().node(rig().replica_of(rig().master_of(tags[0])));
+  replica.stop();
+  EXPECT_TRUE(comes_true([&] { return valid(0) == 0; }));
+  const auto renewed = metrics().lock_renewals.load();
+  EXPECT_TRUE(comes_true([&] { return metrics().lock_renewals.load() >= renewed + 20; }));
+  EXPECT_EQ(valid(1), 20);
+  replica.cont();
 }
 
 TEST_F(ClusterLock, AScriptIsNotHalfDoneWhileItsSlotIsUnderWay) {
