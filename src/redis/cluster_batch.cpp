@@ -23,7 +23,10 @@ struct RoutedItem {
   Way way;
   int repeats = 0;
   bool was_sent = false;
+  bool has_arrived = false;
 };
+
+bool has_arrived(const RoutedItem& one) { return one.has_arrived; }
 
 /// What one node is sent in one round.
 struct Part {
@@ -96,7 +99,6 @@ class Round {
     }
   }
 
-  /// Those that have arrived leave the list.
   void take(Part& part) {
     const auto now = system_clock().steady();
     for (auto& [routed_item, place] : part.routed) {
@@ -124,7 +126,7 @@ class Round {
 
   void arrive(RoutedItem& routed_item, Value reply) {
     replies_[routed_item.item] = std::move(reply);
-    std::erase_if(routed_, [&](const RoutedItem& one) { return &one == &routed_item; });
+    routed_item.has_arrived = true;
   }
 
  private:
@@ -159,9 +161,9 @@ void add_copies(std::optional<Value>& copies, Value reply) {
 using Turns = std::map<int, Turn>;
 
 void take_turns(Cluster& cluster, const std::list<RoutedItem>& routed, Turns& turns) {
-  for (const auto& [item, way, repeats, was_sent] : routed)
-    if (way.next().before || cluster.has_gates())
-      turns.try_emplace(way.slot(), cluster, way.slot(), way.next());
+  for (const auto& one : routed)
+    if (one.way.next().before || cluster.has_gates())
+      turns.try_emplace(one.way.slot(), cluster, one.way.slot(), one.way.next());
 }
 
 Turn* turn_of(const RoutedItem& routed_item, Turns& turns) {
@@ -315,7 +317,9 @@ Task<std::vector<Value>> call_batch(ClusterPtr cluster, Batch batch, std::vector
       }
       round.take(part);
     }
+    std::erase_if(routed, has_arrived);
     co_await pause(*cluster, round, routed, batch, deadline, tally);
+    std::erase_if(routed, has_arrived);
   }
   if (tally.failed == slots.size() && tally.failure) std::rethrow_exception(tally.failure);
   if (wait) replies.back() = std::move(tally.copies).value_or(Value::integer(0));
