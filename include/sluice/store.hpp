@@ -2,9 +2,12 @@
 /// this and know no more.
 ///
 /// Guarantee: a command or script runs atomically; commands that one thread starts one after
-///   another on one Store are executed in that order. A reply that was given is as durable as the
-///   Store promises (embedded: `fsync`; Redis: its own configuration). An error reply is thrown
-///   with the command or script and the key that it was for.
+///   another on one Store are executed in that order, but for those that have a connection of
+///   their own: blocking commands among themselves, and batches that end with WAIT. In a cluster
+///   the order is that of a slot, and while the slot gets another master that of calls for which a
+///   thread waits, not of spawned ones. A reply that was given is as durable as the Store promises
+///   (embedded: `fsync`; Redis: its own configuration). An error reply is thrown with the command
+///   or script and the key that it was for.
 /// Not guaranteed: that a failed call had no effect: `Error::effect()` says what is known.
 /// Threads: any. Arguments are copied before a call returns its Task. Await every Task: a server is
 ///   sent nothing before, while the embedded engine executes at the call. Callbacks, also those of
@@ -40,7 +43,9 @@ struct Script {
   /// replies TRYAGAIN, while its slot is under way. Null: it is the same there, and may run then.
   const Script* sharded = nullptr;
   /// Of Sluice itself: its text tells how far it came before it failed. After an error of any other
-  /// script the effect is unknown, where the server does not say that it ran nothing.
+  /// script the effect is unknown, where the server does not say that it ran nothing. A script that
+  /// ends with a server's own words to the letter ("LOADING Redis is loading ...") is taken for the
+  /// server: none, and in a cluster it is sent again until the call's deadline.
   bool is_of_sluice = false;
 };
 

@@ -499,8 +499,14 @@ Task<Sale> Sale::make(Store& store, SaleDefinition definition, bool was_lost) {
   } else {
     auto typed = need_type(store, definition, true);
     co_await typed;
-    auto defined = define(store, definition, was_lost);
-    co_await defined;
+    try {
+      auto defined = define(store, definition, was_lost);
+      co_await defined;
+    } catch (const Error& failure) {
+      // The sale has its type of numbers by now; the same call again is safe.
+      if (failure.effect() != Effect::none) throw;
+      throw Error{failure.errc(), failure.message(), Effect::unknown};
+    }
     auto again = is_there(store, definition);  // another process may have been first
     co_await again;
   }

@@ -173,7 +173,9 @@ std::string name_of_command(Words command) {
 
 Error error_of_command(std::string_view reply, Words command, std::optional<Effect> effect) {
   const Error error = error_of_reply(reply);
-  if (!effect && resp::runs_script(resp::find_command(command)))
+  const auto* const spec = resp::find_command(command);
+  // Of many keys that are migrated some may have gone.
+  if (!effect && (resp::runs_script(spec) || (spec && spec->name == "migrate")))
     effect = effect_of_foreign_script(error, reply);
   return with_place(error, name_of_command(command), effect.value_or(error.effect()));
 }

@@ -159,6 +159,17 @@ TEST(ReplyError, CO08_WhatAProgramsScriptHasDoneIsNotGuessed) {
   }
 }
 
+TEST(ReplyError, OfManyKeysThatAreMigratedSomeMayHaveGone) {
+  const std::string_view migrate[] = {"MIGRATE", "h", "1", "", "0", "9", "KEYS", "a", "b"};
+  const auto effect = [&](std::string_view reply) {
+    return error_of_command(reply, migrate).effect();
+  };
+  EXPECT_EQ(
+      effect("ERR Target instance replied with error: BUSYKEY Target key name already exists."),
+      Effect::unknown);
+  EXPECT_EQ(effect("LOADING Redis is loading the dataset in memory"), Effect::none);
+}
+
 TEST(ReplyError, WritesThatHideAreFound) {
   EXPECT_TRUE(may_have_written("redis.call('xgroup', 'create')\nredis.call('get', k)", 2));
   EXPECT_TRUE(may_have_written("redis.call('hset', k, 'n',\n  redis.call('incr', l))", 1));
