@@ -100,8 +100,8 @@ class PermitSemaphore : public SemaphoreBase {
   /// call again is safe, and then false).
   Task<bool> release(PermitId permit);
   /// Lets a permit end so long from now, or never (`unlimited_lease`). False: it is over. A
-  /// HeldPermit does not hear of it, and renews its own lease. Throws Error; after an effect that is
-  /// unknown the lease may come late, over one that was given since.
+  /// HeldPermit does not hear of it, and renews its own lease. Throws Error; after an effect that
+  /// is unknown the lease may come late, over one that was given since.
   Task<bool> update_lease(PermitId permit, std::chrono::milliseconds lease);
 };
 

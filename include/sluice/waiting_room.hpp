@@ -187,8 +187,8 @@ class WaitingRoom {
   /// Gives the place up. Value: how he stood. A late copy takes no later place from him.
   Task<Expected<PlaceState, TokenRefusal>> leave(std::string ticket, std::string visitor);
 
-  // Of the owner. They throw as those of visitors. After an effect that is unknown a change may come
-  // late, over one that was made since: look at status().
+  // Of the owner. They throw as those of visitors. After an effect that is unknown a change may
+  // come late, over one that was made since: look at status().
 
   Task<WaitingRoomStatus> status();
   /// Throws Error (bad_argument) out of the ranges of WaitingRoomDefinition. A lower rate holds for

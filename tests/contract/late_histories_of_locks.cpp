@@ -47,7 +47,7 @@ void take_turns(LatePlay& play) {
   play.say("another has it", other.valid());
   auto refused = here.try_acquire().get();
   play.say("refused", !refused);
-  tell_of(play, there, "one holds it");
+  tell_of(play, here, "one holds it");
   play.say("it released", to_string(other.release().get().kind));
   held = here.acquire(owner).get();
   play.say("forced", there.force_release().get());
@@ -59,7 +59,7 @@ void take_turns(LatePlay& play) {
   other = {};
   other = there.acquire().get();
   play.say("another has it again", other.valid());
-  tell_of(play, there, "one holds it");
+  tell_of(play, here, "one holds it");
   play.say("released", to_string(other.release().get().kind));
 }
 

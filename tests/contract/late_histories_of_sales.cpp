@@ -52,6 +52,7 @@ struct LateSale {
 void a_sale_lives_and_ends(LatePlay& play) {
   LateSale s{play};
   s.tell("made");
+  play.say("flow", std::to_string(s.sale.flow().get().entries));
   s.buy("ann", "r", 2);
   s.buy("bob", "r", 3);
   s.drain("two orders");
@@ -98,11 +99,17 @@ void a_sale_is_recovered(LatePlay& play) {
   s.recover_it("recovered");
   s.buy("bob", "r", 3);
   s.drain("two orders");
+  (void)s.sale.cancel(*s.orders, {"bob"}, {"r"}, "test");
+  s.tell("bob cancelled");
   s.run({"DEL", "{s}:sale", "{s}:buyers", "{s}:requests", "{s}:returned"});
   s.recover_it("recovered from nothing");
   s.buy("ann", "r", 2);
   s.buy("carl", "r", 1);
   s.drain("three orders");
+  s.buy("dora", "r", 1);
+  s.run({"DEL", "{s}:orders"});
+  s.recover_it("sent again");
+  s.drain("four orders");
   play.say("audit", audit(play.store(), s.sale, *s.orders).ok());
 }
 
