@@ -13,8 +13,8 @@
 ///   also while the slot gets another master; blocking commands and batches that end with WAIT
 ///   have connections of their own.
 /// Not guaranteed: that order where a server says TRYAGAIN or CLUSTERDOWN, as while a slot is moved
-///   key by key: each call has pauses of its own. What a master acknowledged and no replica had is
-///   lost with it.
+///   key by key: each call has pauses of its own; and behind a master of before that says nothing
+///   for half a second. What a master acknowledged and no replica had is lost with it.
 #pragma once
 
 #include <memory>

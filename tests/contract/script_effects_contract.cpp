@@ -1,5 +1,5 @@
-/// What the Error of a program's own script says of its effect: random scripts that write in several
-/// ways, and end in every way, also with the words of servers.
+/// What the Error of a program's own script says of its effect: random scripts that write in
+/// several ways, and end in every way, also with the words of servers.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

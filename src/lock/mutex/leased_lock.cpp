@@ -1,7 +1,5 @@
 #include "lock/mutex/leased_lock.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/sha256.hpp"
