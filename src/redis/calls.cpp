@@ -66,13 +66,13 @@ std::optional<DurableLine::Wait> replica_wait_of(const Batch& batch) {
   return DurableLine::Wait{last.words[1], milliseconds{*ms}};
 }
 
-void add_item(Request& request, const Batch::Item& item, bool is_wait) {
+void add_item(Request& request, const Batch::Item& item, bool is_ours) {
   const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
   if (item.script) {
     const Words all{words};
     request.add(*item.script, all.first(item.key_count), all.subspan(item.key_count));
   } else {
-    if (!is_wait && needs_of(words).own_connection)
+    if (!is_ours && needs_of(words).own_connection)
       throw Error{Errc::bad_argument, "a blocking command would hold up its batch; run it alone: " +
                                           item.words.front()};
     request.add(words);
@@ -221,9 +221,8 @@ Task<std::vector<DurableLine::Answer>> DurableLine::send(std::vector<CallerPtr> 
   }
   if (sent.empty()) co_return answers;
   const Call& first = callers[sent.front()]->call;
-  for (const auto& item : all.items()) add_item(request, item);
   all.add(first.batch.items().back());
-  add_item(request, all.items().back(), true);
+  for (const auto& item : all.items()) add_item(request, item, true);  // looked at before
   auto exchanged =
       exchange_batch(*link_, std::move(all), std::move(request), deadline, options, first.slot);
   Answer answer = co_await exchanged;

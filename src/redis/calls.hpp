@@ -36,8 +36,8 @@ Value checked(const Request& request, Value reply, bool was_sent);
 /// The WAIT at the end of a batch.
 std::optional<DurableLine::Wait> replica_wait_of(const Batch& batch);
 
-/// `is_wait`: it is the WAIT at the end of its batch.
-void add_item(Request& request, const Batch::Item& item, bool is_wait = false);
+/// `is_ours`: what callers may not ask, as the WAIT at the end of a batch, or an ASKING, may be.
+void add_item(Request& request, const Batch::Item& item, bool is_ours = false);
 
 Task<DurableLine::Answer> exchange_batch(Link& link, Batch batch, Request request,
                                          SteadyTime deadline, CallOptions options,

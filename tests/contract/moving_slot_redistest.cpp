@@ -508,7 +508,7 @@ std::vector<std::size_t> shares_of(const RecordedScript& call) {
 const std::set<std::string> not_played{
     "store/unmoved",       "lock/fair/hand_over", "lock/shared/settle", "sale/drop_recovery",
     "sale/join",           "sale/regroup",        "sale/shut",          "sale/take_again",
-    "sale/needs_recovery", "sale/take_out",       "server/end_entry"};
+    "sale/needs_recovery", "sale/reread",         "sale/take_out",      "server/end_entry"};
 
 TEST(MovingSlot, D06_EachScriptIsDoneWholeOrRefusedWhole) {
   test::ClusterRig rig{{.masters = 2, .replicas = 0}};

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/hash_slot.hpp"
 #include "sluice/fair_mutex.hpp"
 #include "sluice/mutex.hpp"
 #include "sluice/number.hpp"
@@ -231,6 +232,23 @@ class TakeoverOfWrites : public Takeover {
 
   std::array<Place, 3> places_;
 };
+
+/// What is not there any more is asked of the other node, behind an ASKING.
+TEST_F(TakeoverOfWrites, Chaos_AWriteWithWaitIsDoneWhileItsSlotMoves) {
+  const auto slot = hash_slot("a");
+  const auto from = rig_.master_of("a");
+  const auto to = rig_.master_of("c");
+  const auto store = open_patiently();
+  const auto is_done = [&](const std::string& field) {
+    return comes_true([&] { return set(*store, hash_of("a"), field); });
+  };
+  rig_.begin_move(slot, from, to);
+  EXPECT_TRUE(is_done("before its key is there"));
+  rig_.move_keys(slot, from, to);
+  EXPECT_TRUE(is_done("behind it"));
+  rig_.end_move(slot, from, to);
+  EXPECT_TRUE(is_done("when the slot has moved"));
+}
 
 TEST_F(TakeoverOfWrites, Chaos_NoWriteIsLostThatAReplicaHadAndNoNumberIsGivenTwice) {
   std::vector<std::jthread> writers;
