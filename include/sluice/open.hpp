@@ -17,8 +17,9 @@
 ///
 /// Settings of a server: ?name=NAME (CLIENT SETNAME), db=N (the database, instead of /db),
 /// timeout=3s (of a command), connect_timeout=3s, spin=50us. With Sentinels, too:
-/// sentinel_user=USER and sentinel_password=PASSWORD of theirs. With Sentinels, and in a cluster:
-/// read_from=replica, for calls that allow it, and replica_max_lag=1s. Over TLS, too: tls_ca=FILE
+/// sentinel_user=USER and sentinel_password=PASSWORD of theirs, sentinel_tls=on or off where they
+/// do otherwise than the servers; a '/' of the master's name is %2F. With Sentinels, and in a
+/// cluster: read_from=replica, for calls that allow it, and replica_max_lag=1s. Over TLS, too: tls_ca=FILE
 /// (or a folder), tls_certificate=FILE and tls_key=FILE of the client, tls_server_name=NAME,
 /// tls_min_version=1.3, tls_expiry_warning=30d, tls_verify=none (the one way to trust a server that
 /// cannot prove its name). Their files are read again when they change. An IPv6 address stands in

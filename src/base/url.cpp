@@ -18,6 +18,19 @@ void refuse_unknown_settings(const Url& url, std::span<const std::string_view> k
                          fmt::join(known, ", ")));
 }
 
+std::string percent_encoded(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       std::string_view{"-._~"}.find(c) != std::string_view::npos;
+    if (plain)
+      encoded += c;
+    else
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return encoded;
+}
+
 namespace {
 
 constexpr std::size_t most_servers = 1000;
@@ -150,6 +163,12 @@ Url parse_url(std::string_view text) {
     hierarchy.remove_prefix(slash);
   }
   url.path = decode_printable(hierarchy, "path");
+  if (hierarchy.starts_with('/')) hierarchy.remove_prefix(1);
+  for (std::optional<std::string_view> next = hierarchy; next;) {
+    auto segment = *next;
+    next = cut(segment, '/');
+    url.segments.push_back(decode_printable(segment, "path"));
+  }
   if (query) parse_query(*query, url);
   return url;
 }

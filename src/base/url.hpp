@@ -24,6 +24,8 @@ struct Url {
   std::string password;
   std::vector<Server> servers;  ///< at least one behind "//", perhaps with an empty host
   std::string path;             ///< decoded, with its first '/'
+  /// What stands between the '/' of the path, each decoded: an encoded '/' does not part them.
+  std::vector<std::string> segments;
   std::map<std::string, std::string, std::less<>> query;
 };
 
@@ -36,6 +38,9 @@ inline bool names_a_host(const Url& url) {
 
 /// Throws Error{bad_argument} that says which part is wrong.
 Url parse_url(std::string_view text);
+
+/// As a part of a URL: all but letters, digits and "-._~" as '%' and two hex digits.
+std::string percent_encoded(std::string_view text);
 
 /// Throws Error{bad_argument}.
 [[noreturn]] void refuse(const std::string& why);

@@ -57,6 +57,7 @@ Servers::Servers(std::string_view text, const OpenOptions& options) {
     sentinel_.kind = redis::ServerKind::sentinel;
     sentinel_.user = found.sentinel_user;
     sentinel_.password = found.sentinel_password;
+    sentinel_.tls = found.sentinel_tls;
     sentinel_.database = 0;
     seeds_ = endpoints(url, 26379);
     master_name_ = found.name;

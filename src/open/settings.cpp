@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,27 @@ namespace sluice {
 bool is_secure(const Url& url) {
   return url.scheme.starts_with("rediss") || url.scheme.starts_with("valkeys");
 }
+
+namespace {
+
+/// One of two words.
+bool is_first(std::string_view setting, std::string_view value, std::string_view first,
+              std::string_view second) {
+  if (value != first && value != second)
+    refuse(fmt::format("{} is {} or {}, not '{}'", setting, first, second, value));
+  return value == first;
+}
+
+/// As the servers do, unless the URL says otherwise.
+bool are_sentinels_secure(const Url& url) {
+  const auto found = url.query.find("sentinel_tls");
+  if (found == url.query.end()) return is_secure(url);
+  return is_first("sentinel_tls", found->second, "on", "off");
+}
+
+bool speaks_tls(const Url& url) { return is_secure(url) || are_sentinels_secure(url); }
+
+}  // namespace
 
 namespace {
 
@@ -48,7 +70,8 @@ constexpr std::string_view tls_settings[] = {
     "tls_min_version", "tls_verify",      "tls_expiry_warning"};
 
 constexpr std::string_view replica_settings[] = {"read_from", "replica_max_lag"};
-constexpr std::string_view sentinel_settings[] = {"sentinel_user", "sentinel_password"};
+constexpr std::string_view sentinel_settings[] = {"sentinel_user", "sentinel_password",
+                                                  "sentinel_tls"};
 
 /// "+sentinel", "+cluster"; empty: one server.
 std::string_view kind_of(const Url& url) {
@@ -73,9 +96,9 @@ void check_settings(const Url& url) {
     known.insert(known.end(), std::begin(sentinel_settings), std::end(sentinel_settings));
   if (knows_replicas(url))
     known.insert(known.end(), std::begin(replica_settings), std::end(replica_settings));
-  if (is_secure(url)) known.insert(known.end(), std::begin(tls_settings), std::end(tls_settings));
+  if (speaks_tls(url)) known.insert(known.end(), std::begin(tls_settings), std::end(tls_settings));
   for (const auto& [name, value] : url.query)
-    if (!is_secure(url) && std::ranges::find(tls_settings, name) != std::end(tls_settings))
+    if (!speaks_tls(url) && std::ranges::find(tls_settings, name) != std::end(tls_settings))
       refuse(fmt::format("'{}' is for TLS, which {}:// does not speak: write rediss{}://", name,
                          url.scheme, kind_of(url)));
   for (const auto& [name, value] : url.query)
@@ -83,14 +106,6 @@ void check_settings(const Url& url) {
         std::ranges::find(known, name) == known.end())
       refuse_replicas(url, name);
   refuse_unknown_settings(url, known);
-}
-
-/// One of two words.
-bool is_first(std::string_view setting, std::string_view value, std::string_view first,
-              std::string_view second) {
-  if (value != first && value != second)
-    refuse(fmt::format("{} is {} or {}, not '{}'", setting, first, second, value));
-  return value == first;
 }
 
 /// REQUIRES: the settings are known.
@@ -175,7 +190,7 @@ redis::RedisOptions server_options(const Url& url, const OpenOptions& options) {
 }
 
 std::shared_ptr<net::TlsClient> tls_client(const Url& url) {
-  if (!is_secure(url)) return nullptr;
+  if (!speaks_tls(url)) return nullptr;
   auto options = tls_options(url);
   if (!options.files.verify)
     log(LogLevel::warning,
@@ -203,21 +218,20 @@ redis::ClusterStoreOptions cluster_options(const Url& url, const OpenOptions& op
   return cluster;
 }
 
-/// "/master" or "/master/2".
+/// "/master" or "/master/2"; a '/' of the name is %2F.
 redis::SentinelStoreOptions sentinel_options(const Url& url, const OpenOptions& options) {
-  const auto path = std::string_view{url.path}.substr(url.path.empty() ? 0 : 1);
-  const auto slash = std::min(path.find('/'), path.size());
-  const auto database = path.substr(std::min(slash + 1, path.size()));
-  if (!url.has_authority || url.servers.front().host.empty() || slash == 0)
+  const auto& name = url.segments.front();
+  if (!url.has_authority || url.servers.front().host.empty() || name.empty())
     refuse(
         fmt::format("{0}: needs Sentinels and the name of their master: "
                     "{0}://127.0.0.1:26379,127.0.0.2:26379/mymaster",
                     url.scheme));
   redis::SentinelStoreOptions store{.server = server_options(url, options),
                                     .sentinels = {},
-                                    .name = std::string{path.substr(0, slash)},
+                                    .name = name,
                                     .sentinel_user = {},
-                                    .sentinel_password = {}};
+                                    .sentinel_password = {},
+                                    .sentinel_tls = {}};
   for (const auto& [host, port] : url.servers)
     store.sentinels.push_back({.host = host, .port = port.value_or(26379), .unix_path = {}});
   for (const auto& [name, value] : url.query) {
@@ -226,11 +240,14 @@ redis::SentinelStoreOptions sentinel_options(const Url& url, const OpenOptions& 
   }
   if (!store.sentinel_user.empty() && store.sentinel_password.empty())
     refuse("sentinel_user and sentinel_password belong together");
+  const auto database = fmt::format("{}", fmt::join(url.segments | std::views::drop(1), "/"));
   if (!database.empty()) {
     if (url.query.contains("db")) refuse("the URL names the database twice, as /N and as db=N");
     store.server.database = database_of(database);
   }
-  store.server.tls = tls_client(url);
+  const auto tls = tls_client(url);
+  if (is_secure(url)) store.server.tls = tls;
+  if (are_sentinels_secure(url)) store.sentinel_tls = tls;
   return store;
 }
 

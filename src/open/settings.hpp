@@ -16,7 +16,7 @@ bool is_secure(const Url& url);
 
 /// All but where the server is, and TLS.
 redis::RedisOptions server_options(const Url& url, const OpenOptions& options);
-/// Null: the URL wants none. Reads the files.
+/// For servers, or Sentinels alone. Null: the URL wants none. Reads the files.
 std::shared_ptr<net::TlsClient> tls_client(const Url& url);
 redis::ClusterStoreOptions cluster_options(const Url& url, const OpenOptions& options);
 redis::SentinelStoreOptions sentinel_options(const Url& url, const OpenOptions& options);

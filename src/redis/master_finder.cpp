@@ -46,6 +46,7 @@ RedisOptions options_to_sentinels(const SentinelStoreOptions& options) {
   sentinel.kind = ServerKind::sentinel;
   sentinel.user = options.sentinel_user;
   sentinel.password = options.sentinel_password;
+  sentinel.tls = options.sentinel_tls;
   return sentinel;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/event.hpp"
 #include "base/random.hpp"
+#include "base/url.hpp"
 #include "redis/calls.hpp"
 #include "redis/master_finder.hpp"
 #include "redis/replicas.hpp"
@@ -301,7 +302,7 @@ std::unique_ptr<Store> open_sentinel(SentinelStoreOptions options) {
   for (const auto& sentinel : options.sentinels) sentinels.push_back(net::to_string(sentinel));
   options.server.moving = std::make_shared<MovingEndpoint>(
       fmt::format("{}+sentinel://{}/{}", is_secure ? "rediss" : "redis", fmt::join(sentinels, ","),
-                  options.name));
+                  percent_encoded(options.name)));
   auto client = std::make_shared<Client>(options.server);
   std::shared_ptr<Replicas> replicas;
   if (options.server.replica_max_lag) {

@@ -27,6 +27,7 @@ struct SentinelStoreOptions {
   /// Of the Sentinels, which have users of their own. Empty: none is told.
   std::string sentinel_user;
   std::string sentinel_password;
+  std::shared_ptr<net::TlsClient> sentinel_tls;  ///< towards Sentinels; null: plainly
 };
 
 /// Finds the master and connects. Throws as open_redis() does; {connection} where no Sentinel

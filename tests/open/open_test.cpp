@@ -3,6 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/url.hpp"
+#include "open/settings.hpp"
 #include "sluice/store.hpp"
 #include "support/silent_port.hpp"
 #include "support/temp_dir.hpp"
@@ -39,6 +46,41 @@ TEST(Open, WhatIsNoStoreIsABadArgumentThatNamesThoseThatAre) {
   }
 }
 
+/// Each printable character alone, each pair around a '/', and names of many.
+TEST(Open, D20_AMasterMayHaveAnyName) {
+  std::vector<std::string> names;
+  for (char c = ' '; c <= '~'; ++c) {
+    names.emplace_back(1, c);
+    for (char d = ' '; d <= '~'; ++d) names.push_back({c, '/', d});
+  }
+  std::mt19937 random{20};
+  for (int i = 0; i < 2000; ++i) {
+    std::string name;
+    for (auto left = random() % 30 + 1; left > 0; --left)
+      name += static_cast<char>(' ' + random() % 95);
+    names.push_back(std::move(name));
+  }
+  for (const auto& name : names) {
+    const auto url = "redis+sentinel://a,b:1/" + percent_encoded(name);
+    EXPECT_EQ(sentinel_options(parse_url(url), {}).name, name) << url;
+    const auto with_database = sentinel_options(parse_url(url + "/7?timeout=1s"), {});
+    EXPECT_EQ(with_database.name, name) << url;
+    EXPECT_EQ(with_database.server.database, 7) << url;
+  }
+}
+
+TEST(Open, D19_SentinelsMayHaveTlsOfTheirOwn) {
+  const auto speak = [](const std::string& url) {
+    const auto options = sentinel_options(parse_url(url), {});
+    return std::pair{options.server.tls != nullptr, options.sentinel_tls != nullptr};
+  };
+  EXPECT_EQ(speak("redis+sentinel://a/m"), std::pair(false, false));
+  EXPECT_EQ(speak("rediss+sentinel://a/m"), std::pair(true, true));
+  EXPECT_EQ(speak("rediss+sentinel://a/m?sentinel_tls=off"), std::pair(true, false));
+  EXPECT_EQ(speak("redis+sentinel://a/m?sentinel_tls=on&tls_verify=none"), std::pair(false, true));
+  EXPECT_EQ(speak("valkeys+sentinel://a/m?sentinel_tls=on"), std::pair(true, true));
+}
+
 TEST(Open, WhatNamesNoMasterOfSentinelsIsABadArgumentThatSaysWhy) {
   const std::pair<const char*, const char*> wrong[] = {
       {"redis+sentinel://", "needs Sentinels and the name of their master"},
@@ -54,6 +96,9 @@ TEST(Open, WhatNamesNoMasterOfSentinelsIsABadArgumentThatSaysWhy) {
       {"valkeys+sentinel://a/m?tls_ca=/no/such/ca.pem", "/no/such/ca.pem"},
       {"redis://a?sentinel_user=poll", "is no setting of redis"},
       {"redis+sentinel://a/m?sentinel_user=poll", "belong together"},
+      {"redis+sentinel://a/m?sentinel_tls=yes", "sentinel_tls is on or off, not 'yes'"},
+      {"rediss+cluster://a?sentinel_tls=on", "is no setting of rediss+cluster"},
+      {"redis+sentinel://a/m?sentinel_tls=off&tls_ca=/ca.pem", "write rediss+sentinel://"},
       {"redis+sentinel://a/m?sentinel_pasword=x", "is no setting of redis+sentinel"},
   };
   for (const auto& [url, why] : wrong) {

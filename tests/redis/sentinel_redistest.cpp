@@ -43,7 +43,8 @@ redis::SentinelStoreOptions options_of(const std::vector<std::uint16_t>& sentine
                                       .sentinels = {},
                                       .name = std::string{SentinelRig::name},
                                       .sentinel_user = {},
-                                      .sentinel_password = {}};
+                                      .sentinel_password = {},
+                                      .sentinel_tls = {}};
   for (const auto port : sentinels) options.sentinels.push_back(local(port));
   options.server.name = "shop";
   options.server.connect_timeout = options.server.command_timeout = 30s;
@@ -313,7 +314,40 @@ TEST(SentinelStore, ACallThatAReplicaHasRefusedGoesToTheMaster) {
   EXPECT_EQ(waiting.get().as_items().at(1).as_text(), "one");
 }
 
-TEST(SentinelStore, SpeaksTlsWithServersAndSentinels) {
+/// Who speaks TLS: the server, the Sentinel.
+class SentinelStoreOverTls : public testing::TestWithParam<std::pair<bool, bool>> {};
+
+TEST_P(SentinelStoreOverTls, D19_ServersAndSentinelsMayDiffer) {
+  const auto [server_tls, sentinel_tls] = GetParam();
+  const test::Certificates files;
+  const auto port = test::free_port();
+  const test::RedisServer server{files.redis(port, "no")};  // it has a plain port, too
+  const auto watching = test::free_port();
+  auto config = files.redis(sentinel_tls ? watching : 0, "no");
+  config.insert(
+      config.end(),
+      {fmt::format("port {}", sentinel_tls ? 0 : watching), "bind 127.0.0.1",
+       fmt::format("tls-replication {}", server_tls ? "yes" : "no"),
+       fmt::format("sentinel monitor a/b 127.0.0.1 {} 1", server_tls ? port : server.port())});
+  const SentinelRig::Sentinel sentinel{watching, config};
+  auto options = options_of({watching});
+  options.name = "a/b";
+  net::TlsClientOptions tls;
+  tls.files.ca = files["ca.pem"];
+  const auto client = std::make_shared<net::TlsClient>(tls);
+  if (server_tls) options.server.tls = client;
+  if (sentinel_tls) options.sentinel_tls = client;
+  const auto store = redis::open_sentinel(options);
+  EXPECT_EQ(store->run({"INCR", "n"}).get().as_integer(), 1);
+  EXPECT_EQ(store->describe(), fmt::format("{}+sentinel://127.0.0.1:{}/a%2Fb/0",
+                                           server_tls ? "rediss" : "redis", watching));
+}
+
+INSTANTIATE_TEST_SUITE_P(Deployments, SentinelStoreOverTls,
+                         testing::Values(std::pair(false, false), std::pair(false, true),
+                                         std::pair(true, false), std::pair(true, true)));
+
+TEST(SentinelStore, ACertificateOfAnotherServerIsRefused) {
   const test::Certificates files;
   const auto port = test::free_port();
   const test::RedisServer server{files.redis(port, "no")};
@@ -325,11 +359,7 @@ TEST(SentinelStore, SpeaksTlsWithServersAndSentinels) {
   auto options = options_of({watching});
   net::TlsClientOptions tls;
   tls.files.ca = files["ca.pem"];
-  options.server.tls = std::make_shared<net::TlsClient>(tls);
-  const auto store = redis::open_sentinel(options);
-  EXPECT_EQ(store->run({"INCR", "n"}).get().as_integer(), 1);
-  EXPECT_EQ(store->describe(), fmt::format("rediss+sentinel://127.0.0.1:{}/m/0", watching));
-
+  options.sentinel_tls = std::make_shared<net::TlsClient>(tls);
   tls.server_name = "other";
   options.server.tls = std::make_shared<net::TlsClient>(tls);
   const auto failure = failure_of([&] { redis::open_sentinel(options); });

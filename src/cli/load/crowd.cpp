@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/url.hpp"
 #include "cli/load/legible.hpp"
 
 namespace sluice::load {
@@ -21,19 +22,6 @@ constexpr auto longest_reconnect = 2s;
 constexpr auto until_recorded = 200ms;
 constexpr auto least_poll = 10ms;
 constexpr auto longest_poll = 60s;
-
-std::string escaped(std::string_view text) {
-  std::string path;
-  for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       std::string_view{"-._~"}.find(c) != std::string_view::npos;
-    if (plain)
-      path += c;
-    else
-      path += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return path;
-}
 
 /// "sold-out" of "urn:sluice:problem:sold-out"; empty: the answer tells of none.
 std::string problem_of(const JsonValue& body) {
@@ -90,7 +78,7 @@ Crowd::Crowd(CrowdPlan plan, Ledger& ledger, SteadyTime begins, WallTime wall)
     : plan_(std::move(plan)),
       begins_(begins),
       token_expires_(wall + 24h),
-      sale_path_("/v1/sales/" + escaped(plan_.sale)),
+      sale_path_("/v1/sales/" + percent_encoded(plan_.sale)),
       random_(plan_.seed),
       ledger_(ledger) {}
 
@@ -350,7 +338,7 @@ std::string Crowd::request_of(const Buyer& buyer) const {
     case Step::poll: return head("GET", "/queue") + who + ticket + "\r\n";
     case Step::check: {
       const auto* const entry = ledger_.find(buyer.name);
-      return head("GET", "/orders/" + escaped(entry->order.id)) + who + "\r\n";
+      return head("GET", "/orders/" + percent_encoded(entry->order.id)) + who + "\r\n";
     }
     case Step::click:
     case Step::repeat: break;

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
+#include <map>
 #include <utility>
 
 #include "base/integer.hpp"
 #include "resp/command_table.hpp"
 #include "resp/writer.hpp"
-#include "sluice/clock.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::proxy::move {
@@ -21,9 +20,11 @@ using namespace std::chrono_literals;
 constexpr auto longest_command = 60s;                 // a large key
 constexpr std::string_view migrate_timeout = "1000";  // ms
 constexpr std::string_view keys_a_scan = "500";
-constexpr std::string_view default_user = "default";
-constexpr auto time_to_log_in = 1s;
-constexpr auto look_again = 5ms;
+
+/// Begins the name of the user who keeps the rights of another while that one is fenced out.
+constexpr std::string_view keeper = "sluice-move:";
+/// What takes all rights to data from a user. A Sentinel and a replica need none of them.
+constexpr std::string_view no_data[] = {"resetkeys", "-@keyspace", "-@read", "-@write"};
 
 /// What the user of the move may do beyond the user before.
 constexpr std::string_view further_rights[] = {"+migrate", "+restore", "+select", "+auth",
@@ -47,8 +48,14 @@ std::vector<std::string> rules_of(std::string_view line) {
   return rules;
 }
 
+/// The fence leaves these as they are.
 bool is_about_login(std::string_view rule) {
-  return rule == "on" || rule == "off" || rule == "nopass" || rule.starts_with('#');
+  return rule == "on" || rule == "off" || rule == "nopass" || rule.starts_with('#') ||
+         rule.ends_with("sanitize-payload");
+}
+
+bool is_about_keys(std::string_view rule) {
+  return rule.starts_with('~') || rule.starts_with('%') || rule.starts_with('(');
 }
 
 }  // namespace
@@ -106,25 +113,42 @@ Value GuardedServer::order(std::initializer_list<std::string_view> words) {
   return reply;
 }
 
-void GuardedServer::make_user() {
+/// Empty: the server knows no such user. Without those about the login.
+std::optional<GuardedServer::Rules> GuardedServer::rights_of(std::string_view user) {
   const auto list = order({"ACL", "LIST"});
-  const auto head = fmt::format("user {} ", before_.name);
-  std::vector<std::string> words{"ACL", "SETUSER", during_.name, "reset"};
-  bool is_known = false;
+  const auto head = fmt::format("user {} ", user);
   for (const auto& line : list.as_items()) {
     if (!line.as_text().starts_with(head)) continue;
-    is_known = true;
-    for (auto& rule : rules_of(line.as_text()))
-      if (!is_about_login(rule)) words.push_back(std::move(rule));
+    auto rules = rules_of(line.as_text());
+    std::erase_if(rules, is_about_login);
+    return rules;
   }
-  if (!is_known)
+  return std::nullopt;
+}
+
+/// Empty: it is not fenced out. A user who has keys is not, whatever a move long ago has left.
+std::optional<GuardedServer::Rules> GuardedServer::kept_rights_of(std::string_view user) {
+  const auto its = rights_of(user);
+  if (its && std::ranges::any_of(*its, is_about_keys)) return std::nullopt;
+  return rights_of(fmt::format("{}{}", keeper, user));
+}
+
+void GuardedServer::set_user(std::string_view user, const Rules& rules) {
+  std::vector<std::string_view> words{"ACL", "SETUSER", user};
+  words.insert(words.end(), rules.begin(), rules.end());
+  if (const auto reply = ask(words); reply.is_error()) refuse("ACL SETUSER", reply);
+}
+
+void GuardedServer::make_user() {
+  auto rights = kept_rights_of(before_.name);
+  if (!rights) rights = rights_of(before_.name);
+  if (!rights)
     throw Error{Errc::bad_argument,
                 fmt::format("server {} knows no user '{}'", name_, before_.name)};
-  words.insert(words.end(), std::begin(further_rights), std::end(further_rights));
-  words.push_back("on");
-  words.push_back(">" + during_.password);
-  const std::vector<std::string_view> views(words.begin(), words.end());
-  if (const auto reply = ask(views); reply.is_error()) refuse("ACL SETUSER", reply);
+  rights->insert(rights->begin(), "reset");
+  rights->insert(rights->end(), std::begin(further_rights), std::end(further_rights));
+  rights->insert(rights->end(), {"on", ">" + during_.password});
+  set_user(during_.name, *rights);
   if (!log_in(during_))
     throw Error{Errc::bad_argument,
                 fmt::format("server {} does not take the user that it was given", name_)};
@@ -157,28 +181,31 @@ void GuardedServer::admit() {
         fmt::format("server {} knows no user '{}', whom the new file names", name_, after_)};
 }
 
-/// A connection that has not logged in yet is of the user default, too: of a proxy that is about to
-/// log in as the user of the move and whose clients' requests wait for that. It gets time to.
-void GuardedServer::shut_out(std::string_view user) {
-  order({"ACL", "SETUSER", user, "off"});
-  const auto until = system_clock().steady() + time_to_log_in;
-  while (user == default_user && system_clock().steady() < until && end_all_but_new(user) > 0)
-    std::this_thread::sleep_for(look_again);
-  for (const std::string_view kind : {"normal", "pubsub"})
-    order({"CLIENT", "KILL", "TYPE", kind, "USER", user, "SKIPME", "yes"});
+/// A connection that has said nothing yet is left: it may be a proxy's, which is about to log in as
+/// the user of the move, and until then it has no rights to keys, either.
+void GuardedServer::shut_out(const std::string& user) {
+  const auto rights = rights_of(user);
+  if (!rights) return;
+  if (!kept_rights_of(user)) {
+    auto kept = *rights;
+    kept.insert(kept.begin(), "reset");
+    set_user(fmt::format("{}{}", keeper, user), kept);
+  }
+  Rules none{std::begin(no_data), std::end(no_data)};
+  if (std::ranges::any_of(*rights, [](const auto& rule) { return rule.starts_with('('); }))
+    none.emplace_back("clearselectors");
+  set_user(user, none);
+  for (const auto& client : clients())
+    if (client.value("user") == user && client.wants_keys())
+      order({"CLIENT", "KILL", "ID", client.id(), "USER", user, "SKIPME", "yes"});
 }
 
-/// How many there are that have sent nothing yet.
-std::size_t GuardedServer::end_all_but_new(std::string_view user) {
-  std::size_t left = 0;
-  for (const auto& client : clients()) {
-    if (client.value("user") != user) continue;
-    if (client.value("cmd") == "NULL")
-      ++left;
-    else
-      order({"CLIENT", "KILL", "ID", client.id(), "USER", user});
+void GuardedServer::give_back(const std::string& user) {
+  if (auto rights = kept_rights_of(user)) {
+    rights->insert(rights->begin(), {"resetkeys", "-@all"});
+    set_user(user, *rights);
   }
-  return left;
+  order({"ACL", "DELUSER", fmt::format("{}{}", keeper, user)});
 }
 
 void GuardedServer::fence() {
@@ -188,24 +215,36 @@ void GuardedServer::fence() {
 }
 
 void GuardedServer::lift() {
-  order({"ACL", "SETUSER", before_.name, "on"});
+  give_back(before_.name);
   allow_after();
 }
 
 void GuardedServer::allow_after() {
   is_fenced_ = false;
-  order({"ACL", "SETUSER", after_, "on"});
+  give_back(after_);
+}
+
+std::string GuardedServer::strangers() {
+  std::map<std::string, std::string> found;
+  for (const auto& client : clients()) {
+    const auto user = client.value("user");
+    if (user != before_.name && user != after_ && user != during_.name && client.wants_keys())
+      found.emplace(user, client.value("addr"));
+  }
+  std::string text;
+  for (const auto& [user, address] : found)
+    text += fmt::format("{}'{}' at {}", text.empty() ? "" : ", ", user, address);
+  return text;
 }
 
 void GuardedServer::forget(std::string_view user) {
   is_admitted_ = is_admitted_ && user != during_.name;
-  if (const auto reply = ask({"ACL", "DELUSER", user}); reply.is_error())
-    refuse("ACL DELUSER", reply);
+  order({"ACL", "DELUSER", user, fmt::format("{}{}", keeper, user)});
   line_.reset();  // it may have been that user's
 }
 
 std::vector<GuardedServer::ClientLine> GuardedServer::clients() {
-  const auto list = order({"CLIENT", "LIST", "TYPE", "normal"}).as_text();
+  const auto list = order({"CLIENT", "LIST"}).as_text();
   std::vector<ClientLine> lines;
   for (std::size_t at = 0; at < list.size();) {
     const auto end = std::min(list.find('\n', at), list.size());
@@ -221,6 +260,15 @@ std::string_view GuardedServer::ClientLine::value(std::string_view name) const {
   if (found == line.npos) return {};
   const auto begin = found + name.size() + 2;
   return line.substr(begin, line.find(' ', begin) - begin);
+}
+
+/// False: it has said nothing yet, or is a replica, the server's master or a Sentinel, which names
+/// its connections.
+bool GuardedServer::ClientLine::wants_keys() const {
+  const auto flags = value("flags"), name = value("name");
+  if (flags.contains('O')) return true;  // MONITOR makes it a replica, too
+  return value("cmd") != "NULL" && flags.find_first_of("SM") == flags.npos &&
+         !(name.starts_with("sentinel-") && (name.ends_with("-cmd") || name.ends_with("-pubsub")));
 }
 
 std::string_view GuardedServer::ClientLine::id() const {

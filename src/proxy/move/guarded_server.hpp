@@ -35,14 +35,17 @@ class GuardedServer {
   /// The user of the move is there, with the rights of the one before and those that moving takes.
   /// Throws Error{bad_argument}, too, where it would speak to other servers otherwise than we do.
   void admit();
-  /// Nobody is logged in as the user before or after, and nobody can log in so; what such a user
-  /// has sent and the server has not done yet is not done. From now on also after the server has
-  /// forgotten it.
+  /// The users before and after have no rights to keys any more, and their connections are closed,
+  /// but for those of Sentinels and replicas, which such users may be: they need no keys. What such
+  /// a user has sent and the server has not done yet is not done. From now on also after the server
+  /// has forgotten it. Until their rights come back a user of their own, who is off, keeps them.
   void fence();
-  /// Both can log in again.
+  /// Both have their rights again.
   void lift();
-  /// The user of the ring to be can log in.
+  /// The user of the ring to be has its rights again.
   void allow_after();
+  /// The users of connections whom the fence does not concern: "'name' at ADDRESS, ...".
+  std::string strangers();
   /// The user is gone, and with it its connections.
   void forget(std::string_view user);
   /// Commands of the user before that wait in the server (BLPOP) wait no more: -UNBLOCKED.
@@ -84,10 +87,15 @@ class GuardedServer {
     std::string text;
     std::string_view id() const;
     std::string_view value(std::string_view name) const;
+    bool wants_keys() const;
   };
   std::vector<ClientLine> clients();
-  std::size_t end_all_but_new(std::string_view user);
-  void shut_out(std::string_view user);
+  using Rules = std::vector<std::string>;
+  std::optional<Rules> rights_of(std::string_view user);
+  std::optional<Rules> kept_rights_of(std::string_view user);
+  void set_user(std::string_view user, const Rules& rules);
+  void shut_out(const std::string& user);
+  void give_back(const std::string& user);
   [[noreturn]] void refuse(std::string_view command, const Value& error) const;
 
   net::Endpoint endpoint_;

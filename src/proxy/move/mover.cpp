@@ -177,7 +177,13 @@ void Mover::hold() {
   for (const auto& [name, server] : servers_) server->fence();
   record_.is_fenced = true;
   record_.write(record_path_);
-  tell("fenced: who does not know of the move cannot log in at the servers");
+  tell(
+      "fenced: who does not know of the move has no rights to keys at the servers until it ends; "
+      "should this command die, start it again");
+  for (const auto& [name, server] : servers_)
+    if (const auto others = server->strangers(); !others.empty())
+      tell(fmt::format("{}: the fence does not concern {}; they must not write keys that move",
+                       name, others));
 }
 
 /// If that fails, all is as before, where it can be.

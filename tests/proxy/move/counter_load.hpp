@@ -64,7 +64,8 @@ class CounterLoad {
   /// The proxy, or the server's refusal to let it in, says that nothing was done.
   static bool is_without_effect(std::string_view error) {
     return error.starts_with("ERR nothing was done") || error.starts_with("WRONGPASS") ||
-           error.starts_with("NOAUTH") || error.starts_with("ERR Connection refused");
+           error.starts_with("NOAUTH") || error.starts_with("NOPERM") ||
+           error.starts_with("ERR Connection refused");
   }
 
   void run(std::size_t number) {
