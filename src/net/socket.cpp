@@ -109,6 +109,15 @@ std::string network_of(int descriptor) {
                                                                : whole.substr(0, 8);
 }
 
+std::string origin_of(int descriptor) {
+  auto network = network_of(descriptor);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (!network.empty() || ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    return network;
+  return "uid " + std::to_string(peer.uid);
+}
+
 std::string peer_of(int descriptor) {
   const auto address = peer_address(descriptor);
   if (address.family() == AF_UNSPEC) return {};

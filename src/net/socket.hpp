@@ -43,6 +43,9 @@ void keep_alive(int descriptor) noexcept;
 /// choose the others as it likes. Empty for a unix socket.
 std::string network_of(int descriptor);
 
+/// Whom a server tells apart by it: network_of(), or the peer's user at a unix socket.
+std::string origin_of(int descriptor);
+
 /// Where the peer of a connected socket is: "127.0.0.1:4711", "[::1]:4711"; "unix" for a unix
 /// socket, empty when it has gone.
 std::string peer_of(int descriptor);

@@ -353,9 +353,9 @@ TEST_F(SeriesAttacks, N09_OnlyNamesThatMeanTheSameEverywhereAreZones) {
 }
 
 TEST_F(SeriesAttacks, N13_KeysOfASeriesHaveOneSlot) {
-  for (const char* const name : {"{a", "}x", "a}", "{}x", "}{", "{}", "a{"})
+  for (const char* const name : {"{a", "}x", "a}", "{}x", "}{", "{}", "a{", "{a}", "{a}}"})
     EXPECT_THROW((Series{server_, name}), Error) << name;
-  for (const char* const name : {"{a}", "{a}x", "a{b}c", "{a}}", "a{b{c}"})
+  for (const char* const name : {"{a}x", "a{b}c", "a{b{c}"})
     EXPECT_NO_THROW((Series{server_, name})) << name;
 }
 

@@ -197,10 +197,6 @@ define()
 local keep = tonumber(ARGV[4])
 for i, key in ipairs(KEYS) do
   local ms = keep == 0 and i > 1 and ARGV[3] == '1' and 2 * ARGV[2] or keep
-  if ms > 0 then
-    call('PEXPIRE', key, ms)
-  else
-    call('PERSIST', key)
-  end
+  call(unpack(ms > 0 and {'PEXPIRE', key, ms} or {'PERSIST', key}))
 end
 return 1

@@ -21,10 +21,8 @@ end
 if redis.call('HGET', KEYS[1], 'sluice:request') ~= ARGV[1] then
   return 0
 end
-if not raise_token(KEYS[2], ARGV[2]) then
-  return redis.error_reply('WRONGTYPE the fencing counter of this lock is no number')
-end
-return 1
+return raise_token(KEYS[2], ARGV[2]) and 1
+  or redis.error_reply('WRONGTYPE the fencing counter of this lock is no number')
 
 -- script renew
 -- Prolong many holds of quorums; a node that has lost one takes it up again, with its token.

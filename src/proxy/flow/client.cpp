@@ -137,7 +137,9 @@ void Client::apply(const PoolSettings& before) {
   const auto& settings = pool_.settings();
   if (is_mirror_) return;  // it chooses each database itself
   auto state = session_state_;
-  if (state.mode.db == before.redis_db) state.mode.db = settings.redis_db;
+  if (!state.has_chosen_db) state.mode.db = settings.redis_db;
+  if (session_ && state.mode.db != session_state_.mode.db)
+    session_->revoke("the database of this pool has changed");
   set_rights(state, before.wants_login());
 }
 
@@ -153,7 +155,7 @@ void Client::set_rights(SessionState state, bool wanted_login) {
   const auto* const rights = session_state_.rights;
   const bool is_narrowed = (state.read_only && !session_state_.read_only) ||
                            (state.rights && !(rights && state.rights->covers(*rights)));
-  if (session_ && (leaves || is_narrowed)) session_->revoke();
+  if (session_ && (leaves || is_narrowed)) session_->revoke("what this user may do has changed");
   if (session_ && is_narrowed && state.rights) session_->check_subscriptions(*state.rights);
   set_session_state(state);
   take_limits();
@@ -255,6 +257,7 @@ void Client::serve(Words words, std::string_view bytes) {
   if (!plan.read_only && plan.route != Route::local) has_written_ = true;
   if (plan.route == Route::refused && is_http(words)) return turn_away_http();
   if (limits() && !is_within_limits(plan, bytes.size())) return;
+  if (is_refused(plan, words)) return;
   if (pool_.servers().has_full() && meets_full_server(words, plan))
     return wait_for_room(Pause::server);
   // What a replica lacks the master is asked, and has not done by then what was sent behind it.
@@ -263,7 +266,7 @@ void Client::serve(Words words, std::string_view bytes) {
     return;
   if (pool_.mirror()) [[unlikely]]
     serve_and_mirror(plan, words, bytes);
-  else if (!is_watched() || !is_intercepted(plan, words, bytes))
+  else if (!is_intercepted(plan, words, bytes))
     serve(plan, words, bytes);
   if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
 }
@@ -273,9 +276,14 @@ bool Client::has_keys_at_home(Words words, std::string_view bytes, const Plan& p
   return !session_state_.logged_in || session().has_keys_at_home(words, bytes, plan);
 }
 
-/// Whether its session has seen to the request.
+/// Whether its user may not ask that. Nothing else answers before, and no server is asked.
+bool Client::is_refused(const Plan& plan, Words words) {
+  return is_watched() && plan.route != Route::close && session().refuses(words, plan);
+}
+
+/// Whether its session has queued the request.
 bool Client::is_intercepted(const Plan& plan, Words words, std::string_view bytes) {
-  return plan.route != Route::close && session().intercept(words, bytes, plan);
+  return session_ && plan.route != Route::close && session_->queues(words, bytes, plan);
 }
 
 /// What was sent to a server of the pool is sent to the mirror, too: not what was refused, or waits
@@ -289,7 +297,7 @@ void Client::serve_and_mirror(const Plan& plan, Words words, std::string_view by
   const auto key = first_key(words, plan);
   const std::string kept{plan.forward};  // the next plan would take its place
   const Request* const before = queue_.tail();
-  if (!is_watched() || !is_intercepted(plan, words, bytes)) serve(plan, words, bytes);
+  if (!is_intercepted(plan, words, bytes)) serve(plan, words, bytes);
   if (!is_wanted || closed() || state_.is_postponed()) return;
   Request* const sent = queue_.tail();
   const bool is_sent = sent != nullptr && sent != before && !sent->answered;
@@ -339,14 +347,18 @@ void Client::turn_away_http() {
   close();
 }
 
-/// False: the request has been refused, or waits. What ends something is never refused.
+/// False: the request has been refused, or waits. What ends something is never refused; what says
+/// how the next requests are meant waits, or would leave them to be done as they are not meant.
 bool Client::is_within_limits(const Plan& plan, std::size_t bytes) {
   if (limits()->was_paid()) return true;
   const bool in_transaction = session_ && session_->is_in_transaction();
   if (plan.route == Route::close) return true;
   if (in_transaction && (plan.verb == SessionVerb::exec || plan.verb == SessionVerb::discard))
     return true;
-  const bool waits = pool_.settings().rate_limit.action == LimitAction::delay;
+  const bool is_meant_for_others =
+      plan.route == Route::session && ClientSession::changes_others(plan.verb);
+  const bool waits =
+      pool_.settings().rate_limit.action == LimitAction::delay || is_meant_for_others;
   const auto wait = limits()->take({std::max<std::size_t>(plan.keys.size(), 1), bytes}, loop_.now(),
                                    waits ? TokenBucket::longest_wait : std::chrono::seconds{0});
   if (wait == std::chrono::nanoseconds{0}) return true;
@@ -360,6 +372,7 @@ bool Client::is_within_limits(const Plan& plan, std::size_t bytes) {
   tell_limited();
   if (in_transaction) session_->spoil();
   if (plan.expects_reply) answer(Failure::limited);
+  if (is_meant_for_others) close_later();
   return false;
 }
 
@@ -495,7 +508,7 @@ bool Client::may_read_from_replica(const Plan& plan) const {
 /// Null: it is asked of the master, its home.
 Server* Client::replica_for(const Server& home, std::size_t size, const Plan& plan) {
   if (!may_read_from_replica(plan) || size > most_kept_size || queue_.size() > most_kept ||
-      pool_.mirror() || pool_.settings().move)
+      pool_.mirror() || pool_.settings().move || (session_ && session_->watches()))
     return nullptr;
   auto as_of = SteadyTime::min();
   if (pool_.settings().read_your_writes) {

@@ -30,8 +30,9 @@ struct ClientFigures {
 /// serves the client is brought to its `mode`.
 struct SessionState {
   ConnectionMode mode;
-  bool logged_in = false;    ///< or nobody has to
-  bool read_only = false;    ///< it is a user who may only read
+  bool has_chosen_db = false;  ///< by SELECT; else it has the pool's
+  bool logged_in = false;      ///< or nobody has to
+  bool read_only = false;      ///< it is a user who may only read
   Rights* rights = nullptr;  ///< its user's, of the pool's protocol; null: nothing is said of them
 };
 
@@ -106,6 +107,7 @@ class Client final : public loop::Stream, public Receiver {
   // For its session.
   Pool& pool() const noexcept { return pool_; }
   ConnectionMode& mode() noexcept { return session_state_.mode; }
+  void note_chosen_db() noexcept { session_state_.has_chosen_db = true; }
   const SessionState& session_state() const noexcept { return session_state_; }
   void set_session_state(const SessionState& state) noexcept;
   ReplyMode& reply_mode() noexcept { return reply_mode_; }
@@ -163,6 +165,7 @@ class Client final : public loop::Stream, public Receiver {
   void serve(const Plan& plan, Words words, std::string_view bytes);
   /// Whether its session looks at every request.
   bool is_watched() const noexcept { return !session_state_.logged_in || session_; }
+  bool is_refused(const Plan& plan, Words words);
   bool is_intercepted(const Plan& plan, Words words, std::string_view bytes);
   bool has_keys_at_home(Words words, std::string_view bytes, const Plan& plan);
   void serve_and_mirror(const Plan& plan, Words words, std::string_view bytes);

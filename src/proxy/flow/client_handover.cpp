@@ -9,6 +9,7 @@ namespace sluice::proxy::flow {
 void Client::take_over(const HandedClient& client) {
   auto state = session_state_;
   state.mode = {.resp = client.resp, .db = client.db.value_or(pool_.settings().redis_db)};
+  state.has_chosen_db = client.db.has_value();
   state.logged_in = client.logged_in;
   session_state_.logged_in = client.logged_in;
   if (!client.told.empty()) session().set_all_told(client.told);
@@ -63,7 +64,7 @@ HandedClient Client::handed() const {
                       .idle = ms_since(last_active_),
                       .told = session_ ? session_->all_told() : "",
                       .unread = std::string{unread()}};
-  if (mode.db != settings.redis_db) client.db = mode.db;
+  if (session_state_.has_chosen_db) client.db = mode.db;
   return client;
 }
 

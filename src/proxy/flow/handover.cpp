@@ -1,7 +1,9 @@
 #include "proxy/flow/handover.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -142,8 +144,8 @@ std::optional<HandoverMessage> read_message(std::string_view bytes) {
   return message;
 }
 
-ClientHandover::ClientHandover(loop::Loop& loop, Descriptor channel)
-    : loop_(loop), channel_(std::move(channel)) {
+ClientHandover::ClientHandover(loop::Loop& loop, Descriptor channel, char version)
+    : loop_(loop), channel_(std::move(channel)), knows_scripts_(version >= 2) {
   loop_.add(channel_.number(), *this);
 }
 
@@ -163,6 +165,21 @@ bool ClientHandover::offer(HandedClient client, int descriptor, PoolClients& fro
   in_transit_.emplace(ticket, InTransit{std::move(client), std::move(ours), from});
   from.expect_back(1);
   return true;
+}
+
+void ClientHandover::hand_scripts(const HandedClient& of_pool, std::string_view scripts) {
+  if (!is_open() || !knows_scripts_ || scripts.empty()) return;
+  const Descriptor file{::memfd_create("scripts", MFD_CLOEXEC)};
+  const bool is_written =
+      file.is_open() && ::write(file.number(), scripts.data(), scripts.size()) ==
+                            static_cast<ssize_t>(scripts.size());
+  if (is_written &&
+      send_to(channel_.number(), to_message("scripts", 0, of_pool), file.number()) == 0)
+    return;
+  log(LogLevel::warning,
+      fmt::format("pool '{}': the successor is not told the scripts that clients have loaded: {}; "
+                  "they hear NOSCRIPT once",
+                  of_pool.pool, std::strerror(errno)));
 }
 
 void ClientHandover::ready(Readiness) {
@@ -225,6 +242,10 @@ bool ClientHeritage::receive() {
   const auto arrival = receive_from(channel_.number(), bytes, &connection);
   if (arrival == Arrival::none) return false;
   const auto message = arrival == Arrival::whole ? read_message(bytes) : std::nullopt;
+  if (message && message->verb == "scripts") {
+    if (PoolClients* const heirs = find_(message->client)) heirs->take_scripts(connection);
+    return true;
+  }
   if (!message || message->verb != "client") {  // the predecessor has ended
     close();
     return true;

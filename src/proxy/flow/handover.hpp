@@ -6,6 +6,7 @@
 /// successor has. A message is an array of RESP words; the descriptor of the client's connection
 /// goes beside the first one (SCM_RIGHTS):
 ///
+///     predecessor: scripts 0 pool alpha ...  of which clients know, in the file beside it
 ///     predecessor: client 17 pool alpha listen 127.0.0.1:22121 id 4 resp 3 ...
 ///     successor:   taken 17      it reads from the connection from now on
 ///                  refused 17    it has no such pool, or no room
@@ -66,11 +67,13 @@ std::optional<HandoverMessage> read_message(std::string_view bytes);
 /// The predecessor's end.
 class ClientHandover final : public loop::EventHandler {
  public:
-  static constexpr char version = 1;  ///< of the messages; 0: a process that knows none
+  /// Of the messages; 0: a process that knows none; 1: one that knows no scripts.
+  static constexpr char version = 2;
   static constexpr std::size_t most_in_transit = 64;
   static constexpr std::size_t most_unread = std::size_t{32} << 10;
 
-  ClientHandover(loop::Loop& loop, Descriptor channel);
+  /// `version`: the successor's.
+  ClientHandover(loop::Loop& loop, Descriptor channel, char version = ClientHandover::version);
   ~ClientHandover() override;
 
   bool is_open() const noexcept { return channel_.is_open(); }
@@ -81,6 +84,8 @@ class ClientHandover final : public loop::EventHandler {
   /// the caller closes its own descriptor, and `from` gets the client back if the successor does
   /// not take it. False: not now.
   bool offer(HandedClient client, int descriptor, PoolClients& from);
+  /// Before the clients of the pool. `scripts`: as ScriptCache::written().
+  void hand_scripts(const HandedClient& of_pool, std::string_view scripts);
 
   void ready(Readiness readiness) override;
 
@@ -97,6 +102,7 @@ class ClientHandover final : public loop::EventHandler {
 
   loop::Loop& loop_;
   Descriptor channel_;
+  const bool knows_scripts_;
   std::uint64_t last_ticket_ = 0;
   std::map<std::uint64_t, InTransit> in_transit_;
   std::size_t taken_ = 0;

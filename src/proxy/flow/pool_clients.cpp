@@ -1,6 +1,8 @@
 #include "proxy/flow/pool_clients.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
@@ -85,6 +87,14 @@ Client* PoolClients::take_over(const HandedClient& client, net::Socket socket) {
   return taken;
 }
 
+void PoolClients::take_scripts(const Descriptor& file) {
+  struct stat about {};
+  if (::fstat(file.number(), &about) != 0) return;
+  std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
+  const auto got = ::pread(file.number(), bytes.data(), bytes.size(), 0);
+  if (got > 0) pool_.scripts().read(std::string_view{bytes}.substr(0, got));
+}
+
 void PoolClients::take_back(const HandedClient& client, net::Socket socket) {
   if (Client* const taken = take_over(client, std::move(socket))) taken->stay();
 }
@@ -164,6 +174,14 @@ void PoolClients::drain(std::chrono::nanoseconds patience, ClientHandover* to) {
   draining_ = true;
   handover_ = to;
   drain_until_ = Clock::add(loop_.now(), patience);
+  const auto& settings = pool_.settings();
+  if (to)
+    to->hand_scripts({.pool = settings.name,
+                      .listen = net::to_string(settings.listen.endpoint),
+                      .redis = settings.redis,
+                      .told = {},
+                      .unread = {}},
+                     pool_.scripts().written());
   drain_quiet();
 }
 

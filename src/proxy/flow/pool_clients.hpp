@@ -39,6 +39,8 @@ class PoolClients {
   Client* take_over(const HandedClient& client, net::Socket socket);
   /// The same of one that the successor has not taken.
   void take_back(const HandedClient& client, net::Socket socket);
+  /// Of a predecessor: ScriptCache::written() in a file.
+  void take_scripts(const Descriptor& file);
   /// So many more (or, negative, fewer) may be given back.
   void expect_back(int clients) noexcept { on_their_way_ += clients; }
   std::size_t size() const noexcept { return clients_.size(); }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "proxy/config/ring_move.hpp"
+#include "proxy/flow/home_holder.hpp"
 #include "proxy/flow/pool.hpp"
-#include "proxy/flow/session/subscription.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::proxy::flow {
@@ -68,7 +68,7 @@ PoolServers::~PoolServers() {
   known_.clear();
   for (Servers* const servers : {&replicas_, &servers_, &strangers_, &retired_})
     std::exchange(*servers, {}).clear();
-  for (const auto& timer : {deadline_timer_, recovery_timer_, subscribers_timer_, masters_timer_})
+  for (const auto& timer : {deadline_timer_, recovery_timer_, holders_timer_, masters_timer_})
     loop_.cancel(timer);
 }
 
@@ -338,6 +338,7 @@ void PoolServers::look_for_silence() {
 }
 
 void PoolServers::make_ring() {
+  ++rings_;
   const auto& settings = pool_.settings();
   version_ = pool_.shared().version.load(std::memory_order_acquire);
   std::vector<std::uint32_t> live;
@@ -349,9 +350,8 @@ void PoolServers::make_ring() {
   }
   homes_ = live.empty() ? Homes{} : make_homes(settings, live);
   if (settings.move) make_other_ring(*settings.move->other);
-  if (!subscribers_.empty() &&
-      subscribers_timer_.second == 0)  // later: a subscriber may be calling
-    subscribers_timer_ = loop_.at(loop_.now(), [this] { check_subscribers(); });
+  if (!holders_.empty() && holders_timer_.second == 0)  // later: one of them may be calling
+    holders_timer_ = loop_.at(loop_.now(), [this] { check_holders(); });
   plan_recovery();
 }
 
@@ -380,15 +380,25 @@ bool PoolServers::is_drained() const {
   return drained;
 }
 
-void PoolServers::check_subscribers() {
-  subscribers_timer_ = {};
-  const auto moved = std::ranges::count_if(
-      subscribers_, [](Subscriptions* subscriber) { return !subscriber->check_homes(); });
+void PoolServers::check_holders() {
+  holders_timer_ = {};
+  const std::vector<HomeHolder*> all{holders_.begin(), holders_.end()};
+  const auto moved = std::ranges::count_if(  // the end of one may be that of another
+      all, [this](HomeHolder* one) { return holders_.contains(one) && !one->check_homes(); });
   if (moved != 0)
     log(LogLevel::warning,
         fmt::format("pool '{}': {} subscribers are closed, because what they listen to has another "
                     "home now",
                     pool_.settings().name, moved));
+}
+
+bool PoolServers::have_left(const Server& server, const std::vector<std::string>& keys) {
+  const auto& settings = pool_.settings();
+  if (settings.is_of_cluster() || settings.distribution == Distribution::random) return false;
+  return std::ranges::any_of(keys, [&](const auto& key) {
+    const Server* const home = home_of(key);
+    return home && home->settings().endpoint != server.settings().endpoint;
+  });
 }
 
 void PoolServers::refresh() {

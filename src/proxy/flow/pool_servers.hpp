@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,7 @@
 namespace sluice::proxy::flow {
 
 class Pool;
-class Subscriptions;
+class HomeHolder;
 
 /// Keys of a request that have one home.
 struct HomePart {
@@ -93,9 +94,16 @@ class PoolServers {
   /// An upstream begins to connect, which may have less time than what is under way.
   void expect_connection();
 
-  /// Subscribers are told when homes may have moved.
-  void add_subscriber(Subscriptions& subscriber) { subscribers_.insert(&subscriber); }
-  void remove_subscriber(Subscriptions& subscriber) noexcept { subscribers_.erase(&subscriber); }
+  /// Whether a server that was home of all `keys` when they were used is so no more. Not of a
+  /// cluster, whose nodes say so themselves.
+  bool have_left(const Server& server, const std::vector<std::string>& keys);
+
+  /// How often homes may have moved.
+  std::uint64_t rings() const noexcept { return rings_; }
+
+  /// They are told when homes may have moved.
+  void add_holder(HomeHolder& holder) { holders_.insert(&holder); }
+  void remove_holder(HomeHolder& holder) noexcept { holders_.erase(&holder); }
 
   void tick();
   bool is_idle() const;
@@ -117,7 +125,7 @@ class PoolServers {
   void make_other_ring(const PoolSettings& other);
   void plan_recovery();
   void recover();
-  void check_subscribers();
+  void check_holders();
   void follow_masters();
   void check_deadlines();
   SteadyTime soonest_deadline() const noexcept;
@@ -148,13 +156,14 @@ class PoolServers {
   SteadyTime map_due_{};
   Homes other_homes_;                        // of the other ring, while keys move
   std::vector<std::uint32_t> other_places_;  // in servers_, of each server of that ring
+  std::uint64_t rings_ = 0;                  // that were made
   std::uint64_t version_ = 0;                // of the healths that the ring was made of
   std::uint32_t random_;
   int full_ = 0;
-  std::set<Subscriptions*> subscribers_;
+  std::set<HomeHolder*> holders_;
   loop::Loop::TimerId deadline_timer_{};
   loop::Loop::TimerId recovery_timer_{};
-  loop::Loop::TimerId subscribers_timer_{};
+  loop::Loop::TimerId holders_timer_{};
   loop::Loop::TimerId masters_timer_{};
 };
 

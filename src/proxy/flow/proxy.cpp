@@ -279,11 +279,12 @@ void Proxy::inherit_clients(std::vector<Descriptor> channels, std::uint64_t gene
     workers_[i % workers_.size()]->inherit(std::move(channels[i]));
 }
 
-void Proxy::drain(std::vector<Descriptor> to_successor) {
+void Proxy::drain(std::vector<Descriptor> to_successor, char version) {
   pools_.clear();  // our own descriptors of the listening sockets
   to_successor.resize(workers_.size());
   for (std::size_t i = 0; i < workers_.size(); ++i)
-    workers_[i]->run([&] { workers_[i]->drain(patience_of(config_), std::move(to_successor[i])); });
+    workers_[i]->run(
+        [&] { workers_[i]->drain(patience_of(config_), std::move(to_successor[i]), version); });
 }
 
 std::size_t Proxy::handed_over() const {

@@ -70,7 +70,8 @@ class Proxy {
   /// had taken but no worker had accepted is reset: nothing that was asked on it is done.
   /// `to_successor`: a channel for each worker, to a process that accepts at the same sockets; then
   /// clients go there as soon as they are at rest.
-  void drain(std::vector<Descriptor> to_successor = {});
+  /// `version`: by which it takes clients over (ClientHandover::version).
+  void drain(std::vector<Descriptor> to_successor = {}, char version = 0);
   bool is_drained() const noexcept;
   /// Clients that the successor has taken.
   std::size_t handed_over() const;

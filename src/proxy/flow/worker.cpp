@@ -137,10 +137,10 @@ PoolClients* Worker::heirs_of(const HandedClient& client) const {
   return by_address ? by_address : by_name;
 }
 
-void Worker::drain(std::chrono::nanoseconds patience, Descriptor to_successor) {
+void Worker::drain(std::chrono::nanoseconds patience, Descriptor to_successor, char version) {
   draining_ = true;
   if (to_successor.is_open())
-    handover_ = std::make_unique<ClientHandover>(loop_, std::move(to_successor));
+    handover_ = std::make_unique<ClientHandover>(loop_, std::move(to_successor), version);
   for (auto& [name, served] : std::exchange(served_, {})) retire(std::move(served), patience);
 }
 

@@ -48,7 +48,8 @@ class Worker {
   void inherit(Descriptor channel);
   /// No more clients are accepted; those that are connected leave as PoolClients::drain() says,
   /// with a channel to the successor if there is one. In the worker's thread.
-  void drain(std::chrono::nanoseconds patience, Descriptor to_successor = {});
+  void drain(std::chrono::nanoseconds patience, Descriptor to_successor = {},
+             char version = ClientHandover::version);
   /// Clients that the successor has taken. In the worker's thread.
   std::size_t handed_over() const noexcept { return handover_ ? handover_->taken() : 0; }
   /// No client is left after drain(). Any thread.

@@ -196,6 +196,7 @@ Successor start_successor(const std::string& path, const std::vector<std::string
   const auto start = wait_for_start(ready.read.number(), version);
   if (start != Start::serves) refuse(successor.process, start);
   if (version == 0) successor.channels.clear();
+  successor.version = version;
   return successor;
 }
 

@@ -33,6 +33,7 @@ struct Handover {
 struct Successor {
   int process = 0;
   std::vector<Descriptor> channels;  ///< for clients; none: it takes none
+  char version = 0;                  ///< by which it takes them over
 };
 
 /// "admin /run/p.sock"

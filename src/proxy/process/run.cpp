@@ -180,14 +180,14 @@ class Serving {
     log_.write(LogSeverity::alert, fmt::format("the log level is {} now", log_.level()));
   }
 
-  void drain(std::string_view why, std::vector<Descriptor> to_successor = {}) {
+  void drain(std::string_view why, std::vector<Descriptor> to_successor = {}, char version = 0) {
     if (drained_by_) return;
     const auto patience = proxy_.config().process.drain_timeout;
     log_.write(LogSeverity::notice,
                fmt::format("{}: no more clients are accepted, those that are here have {} ms", why,
                            patience.count()));
     drained_by_ = system_clock().steady() + patience;
-    proxy_.drain(std::move(to_successor));
+    proxy_.drain(std::move(to_successor), version);
   }
 
   void stop(std::string_view why) {
@@ -220,7 +220,7 @@ class Serving {
     tell_manager(fmt::format("MAINPID={}", successor.process));
     auto text =
         fmt::format("upgraded: process {} serves, {} leaves", successor.process, ::getpid());
-    drain(text, std::move(successor.channels));
+    drain(text, std::move(successor.channels), successor.version);
     return text;
   }
 

@@ -391,6 +391,26 @@ TEST_F(ProxyBeforeACluster, T55_RepliesOfReplicasAndMastersKeepTheirOrder) {
   }));
 }
 
+TEST_F(ProxyBeforeACluster, PX02_WhatATransactionHangsOnIsReadAtTheMaster) {
+  for (const auto* const own : {"false", "true"}) {
+    ProxyUnderTest reading{before_it(
+        {"timeout: 30000", "read_from: replica", fmt::format("read_your_writes: {}", own)})};
+    PlainClient client{reading.port()};
+    auto& replica = rig().node(rig().replica_of(rig().master_of("{w}")));
+    client.command({"SET", "{w}", "0"});
+    ASSERT_TRUE(comes_true([&] { return client.command({"GET", "{w}"}).is_text(); }));
+    ASSERT_TRUE(reads_at(replica, client, "{w}", "0"));
+    const auto before = gets(replica);
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_EQ(ask(client, "WATCH {w}"), "+OK");
+      EXPECT_EQ(client.command({"GET", "{w}"}).as_text(), std::to_string(i)) << own;
+      EXPECT_EQ(ask_all(client, {"MULTI", "INCR {w}", "EXEC"}).back(),
+                "*1 :" + std::to_string(i + 1));
+    }
+    EXPECT_EQ(gets(replica), before) << own;
+  }
+}
+
 TEST_F(ProxyBeforeACluster, T55_AFailoverFailsNoReadOfReplicas) {
   ProxyUnderTest reading{before_it({"timeout: 30000", "read_from: replica"})};
   PlainClient client{reading.port()};

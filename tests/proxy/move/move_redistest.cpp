@@ -351,6 +351,28 @@ TEST(RingMove, T60TheFieldsOfALargeHashEndWhenTheyWouldHave) {
   EXPECT_EQ(mover.wait(), 0) << rig.told();
 }
 
+TEST(RingMove, PX01_WhatIsDeniedIsDeniedWhileKeysMove) {
+  MoveRig rig{1, {}, {"users:", "  - {name: app, password: a, acl: '+@all ~app:* &*'}"}};
+  const auto key = rig.moving_key("secret");
+  auto old_home = rig.direct(rig.home(key, false));
+  ASSERT_EQ(old_home.command({"SETRANGE", key, "8000000", "x"}).as_integer(), 8'000'001);
+  PlainClient client{rig.port(0)}, app{rig.port(0)};
+  ASSERT_EQ(ask(app, "AUTH app a"), "+OK");
+  auto mover = rig.start_mover();
+  std::size_t asked = 0;
+  while (rig.told().find("all keys have moved, but") == std::string::npos && asked < 100'000) {
+    for (const auto* const verb : {"GET ", "STRLEN ", "TYPE ", "DUMP ", "DEL ", "PERSIST "})
+      ASSERT_TRUE(ask(app, verb + key).starts_with("-NOPERM")) << verb << asked;
+    ++asked;
+  }
+  ASSERT_TRUE(rig.comes_to_tell("all keys have moved, but")) << rig.told();
+  EXPECT_GT(asked, 0U);
+  auto newest = rig.direct(2);
+  EXPECT_EQ(ask(newest, "STRLEN " + key), ":8000001");
+  rig.place_files(true);
+  EXPECT_EQ(mover.wait(), 0) << rig.told();
+}
+
 TEST(RingMove, T57ReloadsUnderLoadLoseNothing) {
   MoveRig rig;
   CounterLoad load{{.ports = ports_of(rig)}};

@@ -102,6 +102,26 @@ TEST(UpgradeClientsTest, X22_NoPooledClientIsLostAndEachIsAsItWas) {
   }
 }
 
+TEST(UpgradeClientsTest, PX06_TheSuccessorKnowsTheScriptsThatClientsHaveLoaded) {
+  RedisServer one, two;
+  ProxyProgram proxy{redis_pool({one.port(), two.port()}),
+                     {.process = {patient[0], "workers: 2"}, .arguments = {}}};
+  PlainClient client{proxy.port()};
+  const std::string large = "return '" + std::string(200'000, 'x') + "'";
+  const auto sha = client.command({"SCRIPT", "LOAD", "return redis.call('INCR', KEYS[1])"});
+  const auto large_sha = client.command({"SCRIPT", "LOAD", large});
+  ASSERT_TRUE(sha.is_text() && large_sha.is_text());
+  for (int times = 1; times <= 3; ++times) {
+    upgrade(proxy);
+    for (auto* server : {&one, &two})
+      EXPECT_EQ(PlainClient{server->port()}.command({"SCRIPT", "FLUSH"}).as_text(), "OK");
+    EXPECT_EQ(ask_all(client, {"MULTI", "EVALSHA " + sha.as_text() + " 1 k", "EXEC"}).back(),
+              "*1 :" + std::to_string(times));
+    EXPECT_EQ(client.command({"EVALSHA", large_sha.as_text(), "1", "k"}).as_text().size(),
+              200'000U);
+  }
+}
+
 TEST(UpgradeClientsTest, X22_UnderLoadNobodyLosesItsConnection) {
   RedisServer one, two;
   ProxyProgram proxy{redis_pool({one.port(), two.port()}),

@@ -81,7 +81,7 @@ bool ClientSession::log_in(std::string_view user, std::string_view password) {
 /// answer, right or wrong, waits, and with it what the client asks next.
 void ClientSession::answer_login(std::string_view reply) {
   auto& throttle = pool().shared().logins;
-  const auto from = net::network_of(client_.descriptor());
+  const auto from = net::origin_of(client_.descriptor());
   const auto now = pool().loop().now();
   if (reply.front() == '-') {
     throttle.note_failure(from, now);

@@ -1,5 +1,11 @@
 #include "proxy/flow/session/script_cache.hpp"
 
+#include <utility>
+#include <vector>
+
+#include "resp/request_parser.hpp"
+#include "resp/writer.hpp"
+
 namespace sluice::proxy::flow {
 namespace {
 
@@ -25,6 +31,26 @@ ScriptCache::Body ScriptCache::find(std::string_view sha) {
   if (found == by_sha_.end()) return nullptr;
   scripts_.splice(scripts_.begin(), scripts_, found->second);
   return found->second->body;
+}
+
+std::string ScriptCache::written() {
+  std::vector<std::pair<std::string, Body>> all;
+  {
+    const std::lock_guard lock{mutex_};
+    for (auto one = scripts_.rbegin(); one != scripts_.rend(); ++one)
+      all.emplace_back(one->sha, one->body);
+  }
+  std::string bytes;
+  for (const auto& [sha, body] : all) resp::append_command(bytes, {sha, *body});
+  return bytes;
+}
+
+void ScriptCache::read(std::string_view bytes) {
+  resp::RequestParser parser;
+  while (!bytes.empty() && parser.parse(bytes) == resp::RequestParser::State::complete) {
+    if (const auto words = parser.words(); words.size() == 2) put(words[0], words[1]);
+    bytes.remove_prefix(parser.size());
+  }
 }
 
 void ScriptCache::clear() {

@@ -41,6 +41,9 @@ class ScriptCache {
   bool put(std::string_view sha, std::string_view body);
   /// Null: not known.
   Body find(std::string_view sha);
+  /// All as words, "sha body sha body ...", the one last asked for at the end; and back again.
+  std::string written();
+  void read(std::string_view bytes);
   void clear();
   /// How often it was cleared: what servers had before then is gone.
   std::uint64_t clearings() const noexcept { return clearings_.load(std::memory_order_acquire); }

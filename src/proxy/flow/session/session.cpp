@@ -72,6 +72,12 @@ const ClientSession::Verb& ClientSession::row_of(SessionVerb verb) noexcept {
 
 bool ClientSession::is_harmless(SessionVerb verb) noexcept { return row_of(verb).harmless; }
 
+bool ClientSession::changes_others(SessionVerb verb) noexcept {
+  return row_of(verb).harmless && verb != SessionVerb::scan;
+}
+
+bool ClientSession::watches() const noexcept { return transaction_ != nullptr; }
+
 bool ClientSession::is_in_transaction() const noexcept {
   return transaction_ && transaction_->is_open();
 }
@@ -88,12 +94,12 @@ void ClientSession::unblock(std::string_view why) {
   if (blocked_) blocked_->unblock(why);
 }
 
-void ClientSession::revoke() {
+void ClientSession::revoke(std::string_view why) {
   spoil();
-  unblock("what this user may do has changed");
+  unblock(why);
 }
 
-bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& plan) {
+bool ClientSession::refuses(Words words, const Plan& plan) {
   if (!client_.session_state().logged_in) {
     const bool may = plan.route == Route::session &&
                      (plan.verb == SessionVerb::auth || plan.verb == SessionVerb::hello ||
@@ -104,11 +110,14 @@ bool ClientSession::intercept(Words words, std::string_view bytes, const Plan& p
     return !may;
   }
   if (is_confined(words, plan)) return true;
-  if (const auto what = denied(words, plan); what != Denied::nothing) {
-    deny(what, words, plan);
-    return true;
-  }
-  if (!is_in_transaction() || (plan.route == Route::session && row_of(plan.verb).ends_queue))
+  const auto what = denied(words, plan);
+  if (what != Denied::nothing) deny(what, words, plan);
+  return what != Denied::nothing;
+}
+
+bool ClientSession::queues(Words words, std::string_view bytes, const Plan& plan) {
+  if (!is_in_transaction() || !client_.session_state().logged_in ||
+      (plan.route == Route::session && row_of(plan.verb).ends_queue))
     return false;
   transaction_->queue(words, bytes, plan);
   return true;
@@ -132,6 +141,7 @@ void ClientSession::select(Words words, std::string_view, const Plan&) {
       return client_.postpone();  // requests to the new database would overtake those under way
     client_.mode().db = *database;
   }
+  client_.note_chosen_db();
   answer("+OK\r\n");
 }
 

@@ -25,8 +25,10 @@ class ClientSession {
   explicit ClientSession(Client& client);
   ~ClientSession();
 
-  /// A first look at every request of the client. True: the session has answered or queued it.
-  bool intercept(Words words, std::string_view bytes, const Plan& plan);
+  /// A first look at every request of the client. True: its user may not ask that, and was told.
+  bool refuses(Words words, const Plan& plan);
+  /// True: the request is queued in a transaction, or was answered because it cannot be.
+  bool queues(Words words, std::string_view bytes, const Plan& plan);
   /// A request of Route::session.
   void serve(Words words, std::string_view bytes, const Plan& plan);
   /// A server answered with an error. True: it lacked a script, which was loaded, and the request
@@ -66,8 +68,12 @@ class ClientSession {
   void note_move();
   /// A client in a blocking command waits no more, and is told why.
   void unblock(std::string_view why);
-  /// Its user may do less than before: what it waits for, and what it has queued, is given up.
-  void revoke();
+  /// What it waits for, and what it has queued, is given up: its user may do less than before, say.
+  void revoke(std::string_view why);
+  /// From WATCH or MULTI on: what it reads has to be what EXEC compares with.
+  bool watches() const noexcept;
+  /// Whether the meaning of the requests behind it depends on such a verb: MULTI, SELECT, AUTH ...
+  static bool changes_others(SessionVerb verb) noexcept;
   /// The client ends if it listens to what it may not hear.
   void check_subscriptions(const Rights& rights);
 

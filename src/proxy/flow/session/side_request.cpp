@@ -20,6 +20,12 @@ constexpr auto between_attempts = 20ms;
 /// A command that was refused after so long was taken before.
 constexpr auto has_waited = 1s;
 
+std::vector<std::string> keys_of(Words words, const Plan& plan) {
+  std::vector<std::string> keys;
+  for (const auto at : plan.keys) keys.emplace_back(words[at]);
+  return keys;
+}
+
 }  // namespace
 
 SideRequest::SideRequest(Client& client, const Plan& plan)
@@ -68,7 +74,14 @@ void SideRequest::give(Failure failure) {
   give(pool_.protocol().reply_for(failure));
 }
 
+BlockingRequest::BlockingRequest(Client& client, std::unique_ptr<BlockingRequest>& self,
+                                 std::vector<std::string> keys)
+    : client_(client), self_(self), keys_(std::move(keys)) {
+  client_.pool().servers().add_holder(*this);
+}
+
 BlockingRequest::~BlockingRequest() {
+  client_.pool().servers().remove_holder(*this);
   connection_.reset();
   if (!resting_) return;
   client_.pool().loop().cancel(timer_);
@@ -97,6 +110,12 @@ void BlockingRequest::unblock(std::string_view why) {
   if (!resting_) return connection_.reset();  // this is destroyed: the request fails
   client_.pool().loop().cancel(timer_);
   failed(*std::exchange(resting_, nullptr), Failure::closed);
+}
+
+bool BlockingRequest::check_homes() {
+  if (connection_ && client_.pool().servers().have_left(connection_.server(), keys_))
+    unblock("a key has another home now: ask again");
+  return true;
 }
 
 bool BlockingRequest::may_go_on(std::string_view reply) const {
@@ -188,7 +207,7 @@ void ClientSession::block(Words words, std::string_view bytes, const Plan& plan)
   pool().note_key(words[plan.keys.front()]);
   Request& request = client_.enqueue(plan);
   note_key(request, words[plan.keys.front()]);
-  blocked_ = std::make_unique<BlockingRequest>(client_, blocked_);
+  blocked_ = std::make_unique<BlockingRequest>(client_, blocked_, keys_of(words, plan));
   blocked_->ask(*home, request, bytes);
 }
 

@@ -7,8 +7,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "proxy/flow/client.hpp"
+#include "proxy/flow/home_holder.hpp"
 #include "proxy/flow/server.hpp"
 
 namespace sluice::proxy::flow {
@@ -66,16 +68,18 @@ void gather(Client& client, Words words, std::string_view bytes, const Plan& pla
 /// disconnects, the connection is closed at once: else the server would pop an element that no
 /// client gets. Where its server refuses it, or stops it because a slot has moved, it goes on at
 /// the new home as Detours do, for the rest of its time.
-class BlockingRequest final : public Receiver {
+class BlockingRequest final : public Receiver, public HomeHolder {
  public:
   /// `self` owns it, and is reset with the reply.
-  BlockingRequest(Client& client, std::unique_ptr<BlockingRequest>& self)
-      : client_(client), self_(self) {}
+  BlockingRequest(Client& client, std::unique_ptr<BlockingRequest>& self,
+                  std::vector<std::string> keys);
   ~BlockingRequest() override;
 
   void ask(Server& home, Request& request, std::string_view bytes);
   /// The client stops waiting and gets -UNBLOCKED, and why.
   void unblock(std::string_view why);
+  /// It waits no more where no other client writes.
+  bool check_homes() override;
 
   void replied(Request& request, std::string_view reply) override;
   void failed(Request& request, Failure failure) override;
@@ -91,6 +95,7 @@ class BlockingRequest final : public Receiver {
 
   Client& client_;
   std::unique_ptr<BlockingRequest>& self_;
+  const std::vector<std::string> keys_;
   BorrowedUpstream connection_;
   std::string bytes_;           // as Request::body
   Request* resting_ = nullptr;  // until the timer

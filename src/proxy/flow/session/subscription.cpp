@@ -156,11 +156,11 @@ class Subscriptions::Connection final : public PushReceiver {
 };
 
 Subscriptions::Subscriptions(Client& client, Pool& pool) : client_(client), pool_(pool) {
-  pool_.servers().add_subscriber(*this);
+  pool_.servers().add_holder(*this);
 }
 
 Subscriptions::~Subscriptions() {
-  pool_.servers().remove_subscriber(*this);
+  pool_.servers().remove_holder(*this);
   for (const auto& timer : {timer_, make_up_timer_}) pool_.loop().cancel(timer);
 }
 

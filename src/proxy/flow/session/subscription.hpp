@@ -31,10 +31,11 @@
 #include <vector>
 
 #include "proxy/flow/client.hpp"
+#include "proxy/flow/home_holder.hpp"
 
 namespace sluice::proxy::flow {
 
-class Subscriptions {
+class Subscriptions final : public HomeHolder {
  public:
   enum class Kind : std::uint8_t { channel, pattern, sharded };
   static constexpr std::size_t kinds = 3;
@@ -60,7 +61,7 @@ class Subscriptions {
 
   /// Called when homes may have moved. False: they have, and the client's connection ends. A server
   /// that is new is subscribed to for notifications of keys, one that is gone is left.
-  bool check_homes();
+  bool check_homes() override;
   /// Ends the client's connection if it has subscribed to what it may not hear.
   void check_rights(const Rights& rights);
 

@@ -36,6 +36,11 @@ constexpr std::string_view too_many_early =
     "-ERR too much in the transaction before its first key: begin it with a command that has "
     "one\r\n";
 
+constexpr std::string_view aborted_by_ring =
+    "-EXECABORT Transaction discarded because a key of it has another home now: nothing of it was "
+    "done\r\n";
+
+constexpr std::size_t most_keys = 1000;                   // that are remembered
 constexpr std::size_t most_early = std::size_t{1} << 20;  // bytes of commands without a home
 
 bool can_be_queued(const Pool& pool, const Plan& plan) {
@@ -139,10 +144,27 @@ Server* Transaction::home_of(Words words, const Plan& plan) {
   if (ours && pool.settings().distribution == Distribution::random)
     return ours;  // any server will do
   Server* const home = client_.home_or_answer(words, plan);
-  if (!home || !ours || (home == ours && is_in_its_slot(words[plan.keys.front()]))) return home;
+  if (!home || !ours || (home == ours && is_in_its_slot(words[plan.keys.front()]))) {
+    if (home) note_keys(words, plan);
+    return home;
+  }
   pool.counters().crossed_requests.add();
   client_.answer(Failure::crossed);
   return nullptr;
+}
+
+void Transaction::note_keys(Words words, const Plan& plan) {
+  if (keys_.empty()) rings_ = client_.pool().servers().rings();
+  for (const auto at : plan.keys)
+    if (keys_.size() < most_keys) keys_.emplace_back(words[at]);
+}
+
+/// The server it is at is not asked for these keys any more: what it did there, nobody would see.
+bool Transaction::has_left_home() const {
+  auto& servers = client_.pool().servers();
+  if (!connection_ || keys_.empty()) return false;
+  return servers.have_left(connection_.server(), keys_) ||
+         (keys_.size() == most_keys && rings_ != servers.rings());
 }
 
 /// EXEC would be refused for keys of two slots.
@@ -235,6 +257,11 @@ void Transaction::unwatch(std::string_view bytes, const Plan& plan) {
 
 void Transaction::exec(std::string_view bytes, const Plan& plan) {
   notice_loss();
+  if (!state_.is_spoiled() && has_left_home()) {
+    if (!client_.is_next()) return client_.postpone();
+    client_.answer(aborted_by_ring);
+    return end(false);
+  }
   if (!state_.is_spoiled() && !state_.is_sent() && (connection_ || early_count_ != 0)) {
     Server* const home =
         connection_ ? &connection_.server() : client_.pool().servers().home_of(any_key);

@@ -95,6 +95,8 @@ class Transaction final : public Receiver {
   std::string heeded(std::string_view reply);
   bool watch_again(Request& request, std::string_view reply);
   bool is_in_its_slot(std::string_view key);
+  void note_keys(Words words, const Plan& plan);
+  bool has_left_home() const;
   void opened(std::string_view reply);
   void send_waiting();
   void notice_loss();
@@ -112,6 +114,8 @@ class Transaction final : public Receiver {
   TransactionState state_;
   std::string first_watch_;            // until it is answered
   std::optional<std::uint16_t> slot_;  // of its keys, before a cluster
+  std::vector<std::string> keys_;      // that are watched, or used, if they are few
+  std::uint64_t rings_ = 0;            // when its first key was noted
   MirroredBody body_;
   std::uint32_t queued_count_ = 0;  // requests, of which body_ may lack those before a reload
 };
