@@ -19,12 +19,12 @@
 /// timeout=3s (of a command), connect_timeout=3s, spin=50us. With Sentinels, too:
 /// sentinel_user=USER and sentinel_password=PASSWORD of theirs, sentinel_tls=on or off where they
 /// do otherwise than the servers; a '/' of the master's name is %2F. With Sentinels, and in a
-/// cluster: read_from=replica, for calls that allow it, and replica_max_lag=1s. Over TLS, too: tls_ca=FILE
-/// (or a folder), tls_certificate=FILE and tls_key=FILE of the client, tls_server_name=NAME,
-/// tls_min_version=1.3, tls_expiry_warning=30d, tls_verify=none (the one way to trust a server that
-/// cannot prove its name). Their files are read again when they change. An IPv6 address stands in
-/// brackets; user, password, path and values may be percent-encoded. Times are a number with us,
-/// ms, s, m, h or d, like 250ms or 1.5s; a bare number is milliseconds.
+/// cluster: read_from=replica, for calls that allow it, and replica_max_lag=1s. Over TLS, too:
+/// tls_ca=FILE (or a folder), tls_certificate=FILE and tls_key=FILE of the client,
+/// tls_server_name=NAME, tls_min_version=1.3, tls_expiry_warning=30d, tls_verify=none (the one way
+/// to trust a server that cannot prove its name). Their files are read again when they change. An
+/// IPv6 address stands in brackets; user, password, path and values may be percent-encoded. Times
+/// are a number with us, ms, s, m, h or d, like 250ms or 1.5s; a bare number is milliseconds.
 ///
 /// Threads: any. Processes: a child of fork() opens a Store of its own, calls of an inherited one
 /// end with Error{closed}.

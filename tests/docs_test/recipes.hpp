@@ -89,7 +89,8 @@ inline const std::vector<Untried> untried{
     {"sluice lock --quorum ", "it wants several servers: tests/cli/locks_redistest.cpp"},
     {"CONFIG SET tls-cert-file", "it wants certificates: tests/redis/tls_redistest.cpp"},
     {"SET … GET", "a form of a command"},
-    {"ACL SETUSER <", "the proxy sends it: tests/proxy/move"},
+    {"ACL SETUSER NAME", "the rules are those of the user: tests/proxy/move has them given back"},
+    {"redis-cli --cluster reshard", "scripts/chaos --cluster does it"},
     {"redis-cli -p PORT ", "it asks a proxy: tests/proxy"},
     {"FAILOVER TO", "what a server was told, not what to tell it"},
 };

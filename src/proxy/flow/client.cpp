@@ -257,7 +257,7 @@ void Client::serve(Words words, std::string_view bytes) {
   if (!plan.read_only && plan.route != Route::local) has_written_ = true;
   if (plan.route == Route::refused && is_http(words)) return turn_away_http();
   if (limits() && !is_within_limits(plan, bytes.size())) return;
-  if (is_refused(plan, words)) return;
+  if (is_refused(plan, words)) return rest_if_ahead();
   if (pool_.servers().has_full() && meets_full_server(words, plan))
     return wait_for_room(Pause::server);
   // What a replica lacks the master is asked, and has not done by then what was sent behind it.
@@ -268,6 +268,10 @@ void Client::serve(Words words, std::string_view bytes) {
     serve_and_mirror(plan, words, bytes);
   else if (!is_intercepted(plan, words, bytes))
     serve(plan, words, bytes);
+  rest_if_ahead();
+}
+
+void Client::rest_if_ahead() {
   if (!closed() && state_.reads() && is_too_far_ahead()) wait_for_room();
 }
 
@@ -355,8 +359,8 @@ bool Client::is_within_limits(const Plan& plan, std::size_t bytes) {
   if (plan.route == Route::close) return true;
   if (in_transaction && (plan.verb == SessionVerb::exec || plan.verb == SessionVerb::discard))
     return true;
-  const bool is_meant_for_others =
-      plan.route == Route::session && ClientSession::changes_others(plan.verb);
+  const bool is_meant_for_others = session_state_.logged_in && plan.route == Route::session &&
+                                   ClientSession::changes_others(plan.verb);
   const bool waits =
       pool_.settings().rate_limit.action == LimitAction::delay || is_meant_for_others;
   const auto wait = limits()->take({std::max<std::size_t>(plan.keys.size(), 1), bytes}, loop_.now(),

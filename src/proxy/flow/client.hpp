@@ -166,6 +166,7 @@ class Client final : public loop::Stream, public Receiver {
   /// Whether its session looks at every request.
   bool is_watched() const noexcept { return !session_state_.logged_in || session_; }
   bool is_refused(const Plan& plan, Words words);
+  void rest_if_ahead();
   bool is_intercepted(const Plan& plan, Words words, std::string_view bytes);
   bool has_keys_at_home(Words words, std::string_view bytes, const Plan& plan);
   void serve_and_mirror(const Plan& plan, Words words, std::string_view bytes);

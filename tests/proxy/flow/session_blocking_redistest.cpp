@@ -142,16 +142,20 @@ TEST_F(Blocking, ADrainLetsThemGo) {
   EXPECT_TRUE(comes_true([&] { return proxy.proxy().is_drained(); }));
 }
 
-TEST_F(Blocking, AReloadLeavesThemWhereTheyAre) {
+TEST_F(Blocking, AReloadLeavesThemWhereTheyAreUnlessTheirKeyHasAnotherHome) {
   ProxyUnderTest proxy{ports()};
   PlainClient client{proxy.port()};
   auto server = direct(0);
   const auto key = proxy.key_at(0);
   client.send(request("BLPOP " + key + " 0"));
   ASSERT_TRUE(comes_true([&] { return is_blocked(server); }));
-  proxy.reload({servers_[1]->port()}, {"timeout: 30000"});
+  proxy.reload(ports(), {"timeout: 20000"});
   EXPECT_EQ(ask(server, "RPUSH " + key + " v"), ":1");
   EXPECT_EQ(text_of(client.read()), "*2 $4 " + key + " $1 v");
+  client.send(request("BLPOP " + key + " 0"));
+  ASSERT_TRUE(comes_true([&] { return is_blocked(server); }));
+  proxy.reload({servers_[1]->port()}, {"timeout: 30000"});
+  EXPECT_EQ(text_of(client.read()), "-UNBLOCKED a key has another home now: ask again");
   EXPECT_EQ(ask(client, "GET " + key), "_") << "of the other server";
   EXPECT_TRUE(comes_true([&] { return info_of(server, "connected_clients") == "1"; }))
       << "nobody needs it any more";
