@@ -88,7 +88,8 @@ Cluster::Cluster(ClusterStoreOptions options)
       name_(describe(options_)),
       reactor_(std::make_shared<Reactor>()),
       callbacks_(std::make_shared<Callbacks>(options_.node.executor)),
-      refresher_(seeds_of(options_), {.tls = options_.node.tls != nullptr}),
+      refresher_(seeds_of(options_), {.tls = options_.node.tls != nullptr,
+                                      .longest_answer_timeout = options_.node.connect_timeout}),
       followed_(refresher_.map()) {
   owners_.fill(nobody);
   before_.fill(nobody);

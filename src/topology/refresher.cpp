@@ -25,7 +25,9 @@ constexpr std::size_t longest_note = 300;
 }  // namespace
 
 Refresher::Refresher(std::vector<Endpoint> seeds, RefreshOptions options)
-    : seeds_(std::move(seeds)), options_(std::move(options)) {
+    : seeds_(std::move(seeds)),
+      options_(std::move(options)),
+      patience_(std::max(options_.answer_timeout, options_.longest_answer_timeout)) {
   if (seeds_.empty()) throw Error{Errc::bad_argument, "a cluster is found by one node at least"};
   if (options_.most_questions == 0)
     throw Error{Errc::bad_argument, "a map takes one question a second at least, not 0"};
@@ -48,8 +50,19 @@ void Refresher::expire(SteadyTime now) {
   std::vector<std::uint64_t> silent;
   for (const auto& [id, asked] : in_flight_)
     if (asked.deadline <= now) silent.push_back(id);
-  for (const auto id : silent)
-    failed(now, id, fmt::format("no answer in {} ms", options_.answer_timeout.count()));
+  for (const auto id : silent) {
+    const auto& asked = in_flight_.at(id);
+    failed(now, id, fmt::format("no answer in {} ms", (asked.deadline - asked.at) / 1ms));
+  }
+  if (!silent.empty())
+    patience_ = std::max(patience_, std::min(patience_ * 2, options_.longest_answer_timeout));
+}
+
+/// Of the last that was answered four times as long, so that a node that is silent delays nothing.
+void Refresher::note_answer(SteadyTime now, const Asked& asked) {
+  constexpr int longer = 4;
+  const auto enough = std::chrono::ceil<std::chrono::milliseconds>(longer * (now - asked.at));
+  patience_ = std::max(options_.answer_timeout, std::min(patience_, enough));
 }
 
 void Refresher::begin_round(SteadyTime now, std::vector<RefreshQuestion>& questions) {
@@ -74,9 +87,9 @@ void Refresher::begin_round(SteadyTime now, std::vector<RefreshQuestion>& questi
   map_before_round_ = map_;
   hints_.clear();
   for (auto& node : nodes) {
-    const auto deadline = now + options_.answer_timeout;
+    const auto deadline = now + patience_;
     const bool is_seed = std::ranges::find(seeds_, node) != seeds_.end();
-    in_flight_[++last_question_] = {node, deadline, round_, form_, is_seed};
+    in_flight_[++last_question_] = {node, now, deadline, round_, form_, is_seed};
     questions.push_back({last_question_, std::move(node), form_, deadline});
     questions_.push_back(now);
     if (questions_.size() > options_.most_questions) questions_.pop_front();
@@ -129,6 +142,7 @@ void Refresher::end_round(SteadyTime now) {
 bool Refresher::answered(SteadyTime now, std::uint64_t question, std::span<const Value> replies) {
   const auto found = in_flight_.find(question);
   if (found == in_flight_.end()) return false;
+  note_answer(now, found->second);
   if (found->second.round != round_) {  // the rounds have gone on without it
     in_flight_.erase(found);
     return false;

@@ -55,6 +55,8 @@ struct RefreshOptions {
   /// In any second; one at least.
   std::size_t most_questions = 10;
   std::chrono::milliseconds answer_timeout{500};
+  /// For a network that is far: until a node has answered, and again when none does.
+  std::chrono::milliseconds longest_answer_timeout{500};
   /// Without trouble, more or less by a quarter.
   std::chrono::milliseconds period{30'000};
   /// How long a node that has not answered is asked after all others.
@@ -108,7 +110,7 @@ class Refresher {
  private:
   struct Asked {
     Endpoint node;
-    SteadyTime deadline;
+    SteadyTime at, deadline;
     std::uint64_t round;
     Form form;
     bool is_seed;
@@ -119,6 +121,7 @@ class Refresher {
   };
 
   void expire(SteadyTime now);
+  void note_answer(SteadyTime now, const Asked& asked);
   void begin_round(SteadyTime now, std::vector<RefreshQuestion>& questions);
   std::vector<Endpoint> candidates(SteadyTime now) const;
   void end_round(SteadyTime now);
@@ -139,6 +142,7 @@ class Refresher {
 
   const std::vector<Endpoint> seeds_;
   const RefreshOptions options_;
+  std::chrono::milliseconds patience_;  // how long an answer may take, by what was seen of late
   std::shared_ptr<const ClusterMap> map_ = std::make_shared<const ClusterMap>();
   std::shared_ptr<const ClusterMap> map_before_round_ = map_;
   std::vector<ClusterView> views_;  // of the round

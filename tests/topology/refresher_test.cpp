@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "support/matchers.hpp"
 #include "topology/views.hpp"
@@ -79,6 +80,32 @@ TEST_F(Refresh, WithoutAMapGoesOnAskingAndSaysWhy) {
   }
   EXPECT_THAT(refresher_.why_not(), HasSubstr("state fail"));
   EXPECT_TRUE(refresher_.map()->knows_nothing());
+}
+
+// Networks of every delay up to the patience of a connection, with a node that is silent.
+TEST_F(Refresh, D11_AClusterThatIsFarIsFoundAndStaysFound) {
+  for (const auto delay : {1ms, 200ms, 499ms, 501ms, 700ms, 1500ms, 3000ms, 7900ms}) {
+    Refresher far{{at(7001), at(7002), at(7003)},
+                  {.longest_answer_timeout = 8000ms, .random = [](std::uint64_t) { return 0; }}};
+    SteadyTime now{1h};
+    const SteadyTime end = now + 5min;
+    std::multimap<SteadyTime, std::uint64_t> coming;
+    std::size_t answers = 0;
+    while (now < end) {
+      for (const auto& question : far.act(now))
+        if (question.node != at(7003)) coming.emplace(now + delay, question.id);
+      now = coming.empty() ? far.wakes() : std::min(far.wakes(), coming.begin()->first);
+      while (!coming.empty() && coming.begin()->first <= now) {
+        answers += far.answered(now, coming.begin()->second, answer(three)) ? 1 : 0;
+        coming.erase(coming.begin());
+      }
+      if (now >= end - 4min) {
+        ASSERT_FALSE(far.map()->knows_nothing()) << delay;
+        ASSERT_FALSE(far.is_lost(now)) << delay;
+      }
+    }
+    EXPECT_GE(answers, 1U) << delay;
+  }
 }
 
 TEST_F(Refresh, T07_MovedToAnUnknownNodeIsUsedAndAskedOnce) {

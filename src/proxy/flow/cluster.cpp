@@ -17,7 +17,9 @@ Cluster::Cluster(std::shared_ptr<const PoolSettings> settings, std::shared_ptr<c
                  Resolver& resolver)
     : settings_(std::move(settings)),
       lines_(settings_, std::move(tls), resolver),
-      refresher_(seeds_of(settings_->cluster), {.tls = settings_->server_tls.on}) {
+      refresher_(
+          seeds_of(settings_->cluster),
+          {.tls = settings_->server_tls.on, .longest_answer_timeout = settings_->connect_timeout}) {
   thread_ = start_thread([this] { run(); });
 }
 
