@@ -52,7 +52,7 @@ void ClusterTrackers::Tracker::change(const std::vector<NodePtr>& nodes) {
     handler_.call({.kind = Message::Kind::lost,
                    .channel = prefix_,
                    .payload = "slots of the cluster have another master"});
-  // What was read at a node that has left is not told of any more.
+  // A node that has left tells no more of what was read there.
   if (is_told && !left.empty())
     handler_.call({.kind = Message::Kind::gap, .channel = prefix_, .payload = {}});
   for (const auto& one : joined) one.client->trackers().add(one.tracker);

@@ -64,7 +64,7 @@ class OrderQueue {
   /// Takes entries that were handed to nobody, from `start` on; looks at `most`.
   Adopted adopt(const std::string& start, std::size_t most);
 
-  /// What is pending for this consumer, from `start` on, but suspects; looks at `most`.
+  /// Entries that are pending for this consumer, from `start` on, but suspects; looks at `most`.
   Adopted reread(const std::string& start, std::size_t most, std::int64_t most_deliveries);
 
   /// Tells the group that these are still being worked on, and that it is not they what fails:

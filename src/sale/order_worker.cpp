@@ -587,8 +587,8 @@ InsertResult OrderWorker::Impl::insert(const std::vector<SaleOrder>& orders,
   }
 }
 
-/// What was read before the sale was recovered may be of a store that is gone. Entries that the
-/// store still has are pending there, and are read again.
+/// Entries that were read before the sale was recovered may be of a store that is gone. Those that
+/// the store still has are pending there, and are read again.
 void OrderWorker::Impl::drop_all() {
   committed_.clear();
   reread_from_ = "-";

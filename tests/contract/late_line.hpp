@@ -28,10 +28,10 @@ struct LateCopy {
 };
 
 /// A Store whose repeatable calls are counted by name; one of them meets the fault.
-class LateStore final : public ForwardingStore {
+class LateStore final : public WatchedStore {
  public:
   LateStore(Store& store, FaultProxy& proxy, std::optional<LateCopy> late)
-      : ForwardingStore(store), proxy_(proxy), late_(std::move(late)) {}
+      : WatchedStore(store), proxy_(proxy), late_(std::move(late)) {}
 
   using ForwardingStore::run;
   Task<Value> run(Words command, CallOptions options) override {
@@ -49,21 +49,6 @@ class LateStore final : public ForwardingStore {
       note(name, item.script ? request_of(*item.script) : request_of(name), options.repeatable);
     }
     return store_.run(std::move(batch), options);
-  }
-  Task<Listener> subscribe(std::string channel, MessageHandler handler) override {
-    return store_.subscribe(std::move(channel), std::move(handler));
-  }
-  Listener on_reconnect(std::function<void()> handler) override {
-    return store_.on_reconnect(std::move(handler));
-  }
-  Listener watch_connection(std::function<void()> handler) override {
-    return store_.watch_connection(std::move(handler));
-  }
-  Listener track(std::string prefix, MessageHandler handler) override {
-    return store_.track(std::move(prefix), std::move(handler));
-  }
-  void call_back(std::function<void()> callback) noexcept override {
-    store_.call_back(std::move(callback));
   }
 
   /// A point of the history: what came late by now has arrived when this returns.

@@ -81,9 +81,9 @@ class ScriptLog {
 };
 
 /// A Store that notes its scripts.
-class RecordingStore final : public ForwardingStore {
+class RecordingStore final : public WatchedStore {
  public:
-  RecordingStore(Store& store, ScriptLog& log) : ForwardingStore(store), log_(log) {}
+  RecordingStore(Store& store, ScriptLog& log) : WatchedStore(store), log_(log) {}
 
   using ForwardingStore::run;
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
@@ -97,21 +97,6 @@ class RecordingStore final : public ForwardingStore {
       if (item.script) log_.note(*item.script, {begin, args}, {args, item.words.end()});
     }
     return ForwardingStore::run(std::move(batch), options);
-  }
-  Task<Listener> subscribe(std::string channel, MessageHandler handler) override {
-    return store_.subscribe(std::move(channel), std::move(handler));
-  }
-  Listener on_reconnect(std::function<void()> handler) override {
-    return store_.on_reconnect(std::move(handler));
-  }
-  Listener watch_connection(std::function<void()> handler) override {
-    return store_.watch_connection(std::move(handler));
-  }
-  Listener track(std::string prefix, MessageHandler handler) override {
-    return store_.track(std::move(prefix), std::move(handler));
-  }
-  void call_back(std::function<void()> callback) noexcept override {
-    store_.call_back(std::move(callback));
   }
   bool is_sharded() const noexcept override { return store_.is_sharded(); }
 

@@ -1,6 +1,7 @@
 /// A Store that hands on what it is asked; a test overrides what goes wrong on the way.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,27 @@ class ForwardingStore : public Store {
 
  protected:
   Store& store_;
+};
+
+/// A ForwardingStore that hands on also what is told: messages, connections, changes of keys.
+class WatchedStore : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Task<Listener> subscribe(std::string channel, MessageHandler handler) override {
+    return store_.subscribe(std::move(channel), std::move(handler));
+  }
+  Listener on_reconnect(std::function<void()> handler) override {
+    return store_.on_reconnect(std::move(handler));
+  }
+  Listener watch_connection(std::function<void()> handler) override {
+    return store_.watch_connection(std::move(handler));
+  }
+  Listener track(std::string prefix, MessageHandler handler) override {
+    return store_.track(std::move(prefix), std::move(handler));
+  }
+  void call_back(std::function<void()> callback) noexcept override {
+    store_.call_back(std::move(callback));
+  }
 };
 
 }  // namespace sluice::test
