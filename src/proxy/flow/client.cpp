@@ -359,10 +359,9 @@ bool Client::is_within_limits(const Plan& plan, std::size_t bytes) {
   if (plan.route == Route::close) return true;
   if (in_transaction && (plan.verb == SessionVerb::exec || plan.verb == SessionVerb::discard))
     return true;
-  const bool is_meant_for_others = session_state_.logged_in && plan.route == Route::session &&
-                                   ClientSession::changes_others(plan.verb);
-  const bool waits =
-      pool_.settings().rate_limit.action == LimitAction::delay || is_meant_for_others;
+  const bool steers =
+      session_state_.logged_in && plan.route == Route::session && ClientSession::steers(plan.verb);
+  const bool waits = pool_.settings().rate_limit.action == LimitAction::delay || steers;
   const auto wait = limits()->take({std::max<std::size_t>(plan.keys.size(), 1), bytes}, loop_.now(),
                                    waits ? TokenBucket::longest_wait : std::chrono::seconds{0});
   if (wait == std::chrono::nanoseconds{0}) return true;
@@ -376,7 +375,7 @@ bool Client::is_within_limits(const Plan& plan, std::size_t bytes) {
   tell_limited();
   if (in_transaction) session_->spoil();
   if (plan.expects_reply) answer(Failure::limited);
-  if (is_meant_for_others) close_later();
+  if (steers) close_later();
   return false;
 }
 

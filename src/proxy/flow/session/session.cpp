@@ -25,31 +25,32 @@ struct ClientSession::Verb {
   bool waits;       ///< for the replies to earlier requests: it goes another way and would overtake
   bool harmless;    ///< a user who may only read may do it
   bool ends_queue;  ///< in a transaction it is done at once, not queued
+  bool steers;      ///< it says how the next requests are meant
 };
 
 const ClientSession::Verb ClientSession::verbs[] = {
-    // verb, serve, waits, harmless, ends_queue
-    {SessionVerb::auth, &ClientSession::auth, false, true, false},
-    {SessionVerb::hello, &ClientSession::hello, true, true, false},
-    {SessionVerb::select, &ClientSession::select, false, true, false},
-    {SessionVerb::client, &ClientSession::client, false, true, false},
-    {SessionVerb::reset, &ClientSession::reset, true, true, true},
-    {SessionVerb::multi, &ClientSession::transact, true, true, true},
-    {SessionVerb::exec, &ClientSession::transact, false, true, true},
-    {SessionVerb::discard, &ClientSession::transact, false, true, true},
-    {SessionVerb::watch, &ClientSession::transact, true, true, true},
-    {SessionVerb::unwatch, &ClientSession::transact, true, true, false},
-    {SessionVerb::blocking, &ClientSession::block, true, false, false},
-    {SessionVerb::script_load, &ClientSession::script_load, false, false, false},
-    {SessionVerb::script_flush, &ClientSession::script_flush, false, false, false},
-    {SessionVerb::evalsha, &ClientSession::evalsha, false, false, false},
-    {SessionVerb::scan, &ClientSession::scan, false, true, false},
-    {SessionVerb::subscribe, &ClientSession::subscribe, true, true, false},
-    {SessionVerb::psubscribe, &ClientSession::subscribe, true, true, false},
-    {SessionVerb::ssubscribe, &ClientSession::subscribe, true, true, false},
-    {SessionVerb::unsubscribe, &ClientSession::unsubscribe, true, true, false},
-    {SessionVerb::punsubscribe, &ClientSession::unsubscribe, true, true, false},
-    {SessionVerb::sunsubscribe, &ClientSession::unsubscribe, true, true, false},
+    // verb, serve, waits, harmless, ends_queue, steers
+    {SessionVerb::auth, &ClientSession::auth, false, true, false, true},
+    {SessionVerb::hello, &ClientSession::hello, true, true, false, true},
+    {SessionVerb::select, &ClientSession::select, false, true, false, true},
+    {SessionVerb::client, &ClientSession::client, false, true, false, true},
+    {SessionVerb::reset, &ClientSession::reset, true, true, true, true},
+    {SessionVerb::multi, &ClientSession::transact, true, true, true, true},
+    {SessionVerb::exec, &ClientSession::transact, false, true, true, true},
+    {SessionVerb::discard, &ClientSession::transact, false, true, true, true},
+    {SessionVerb::watch, &ClientSession::transact, true, true, true, true},
+    {SessionVerb::unwatch, &ClientSession::transact, true, true, false, true},
+    {SessionVerb::blocking, &ClientSession::block, true, false, false, false},
+    {SessionVerb::script_load, &ClientSession::script_load, false, false, false, false},
+    {SessionVerb::script_flush, &ClientSession::script_flush, false, false, false, false},
+    {SessionVerb::evalsha, &ClientSession::evalsha, false, false, false, false},
+    {SessionVerb::scan, &ClientSession::scan, false, true, false, false},
+    {SessionVerb::subscribe, &ClientSession::subscribe, true, true, false, true},
+    {SessionVerb::psubscribe, &ClientSession::subscribe, true, true, false, true},
+    {SessionVerb::ssubscribe, &ClientSession::subscribe, true, true, false, true},
+    {SessionVerb::unsubscribe, &ClientSession::unsubscribe, true, true, false, true},
+    {SessionVerb::punsubscribe, &ClientSession::unsubscribe, true, true, false, true},
+    {SessionVerb::sunsubscribe, &ClientSession::unsubscribe, true, true, false, true},
 };
 
 ClientSession::ClientSession(Client& client) : client_(client) {}
@@ -72,9 +73,7 @@ const ClientSession::Verb& ClientSession::row_of(SessionVerb verb) noexcept {
 
 bool ClientSession::is_harmless(SessionVerb verb) noexcept { return row_of(verb).harmless; }
 
-bool ClientSession::changes_others(SessionVerb verb) noexcept {
-  return row_of(verb).harmless && verb != SessionVerb::scan;
-}
+bool ClientSession::steers(SessionVerb verb) noexcept { return row_of(verb).steers; }
 
 bool ClientSession::watches() const noexcept { return transaction_ != nullptr; }
 

@@ -73,7 +73,7 @@ class ClientSession {
   /// From WATCH or MULTI on: what it reads has to be what EXEC compares with.
   bool watches() const noexcept;
   /// Whether the meaning of the requests behind it depends on such a verb: MULTI, SELECT, AUTH ...
-  static bool changes_others(SessionVerb verb) noexcept;
+  static bool steers(SessionVerb verb) noexcept;
   /// The client ends if it listens to what it may not hear.
   void check_subscriptions(const Rights& rights);
 
