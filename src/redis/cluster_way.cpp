@@ -63,10 +63,12 @@ void Way::found_nobody() {
 }
 
 void Way::held_up() {
-  refusal_ = next_.before
-                 ? fmt::format("{}, which had the slot before, does not say whether it has gone on",
-                               to_string(next_.before->endpoint))
-                 : "calls of its thread before it wait for the node that had the slot before";
+  const auto why =
+      next_.before
+          ? fmt::format("{}, which had the slot before, does not say whether it has gone on",
+                        to_string(next_.before->endpoint))
+          : "calls of its thread before it wait for the node that had the slot before";
+  if (!refusal_.contains(why)) refusal_ += refusal_.empty() ? why : "; " + why;
   pauses_ = true;
 }
 

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t many = 3;  // nodes asked when trouble begins
 constexpr auto calm = 5s;        // after it, trouble is new
 constexpr std::size_t nodes_a_gap = 64;
-constexpr std::size_t rounds_a_gap = 32;
+constexpr std::size_t rounds_a_gap = 8;  // so a gap is a tenth of the outage or less
 constexpr std::size_t most_gaps = 10;
 constexpr std::chrono::nanoseconds longest_gap = 5s;
 constexpr std::size_t longest_note = 300;

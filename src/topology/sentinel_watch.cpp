@@ -30,6 +30,7 @@ SentinelWatch::SentinelWatch(std::vector<Endpoint> sentinels, SentinelOptions op
 }
 
 std::vector<SentinelQuestion> SentinelWatch::act(SteadyTime now) {
+  if (had_master_ == SteadyTime{}) had_master_ = now;
   std::vector<std::uint64_t> silent;
   for (const auto& [id, asked] : in_flight_)
     if (asked.question.deadline + grace <= now) silent.push_back(id);
@@ -45,9 +46,8 @@ std::vector<SentinelQuestion> SentinelWatch::act(SteadyTime now) {
   for (auto& [node, sentinel] : sentinels_) {
     if (sentinel.is_asked || sentinel.next > now) continue;
     sentinel.is_asked = true;
-    sentinel.is_asked_again = false;
     sentinel.asked = now;
-    sentinel.next = now + pause();
+    sentinel.next = now + pause(now);
     questions.push_back(question_to(now, SentinelQuestion::To::sentinel, node));
     in_flight_[last_question_] = {.question = questions.back(), .at = now};
   }
@@ -91,9 +91,17 @@ void SentinelWatch::note_answer(SteadyTime now, const Asked& asked) {
     found->second = std::min(found->second, enough);
 }
 
-/// Between two questions to the same.
-std::chrono::milliseconds SentinelWatch::pause() const {
-  return master_ ? options_.poll : options_.retry;
+/// Between two questions to the same, but for messages.
+std::chrono::milliseconds SentinelWatch::pause(SteadyTime now) const {
+  return master_ ? options_.poll : pace(now, options_.retry);
+}
+
+/// So often something is asked for while the master is away or in doubt.
+std::chrono::milliseconds SentinelWatch::pace(SteadyTime now,
+                                              std::chrono::milliseconds least) const {
+  constexpr int part = 10;
+  const auto outage = std::chrono::floor<std::chrono::milliseconds>(now - had_master_);
+  return std::clamp(outage / part, least, std::max(least, options_.poll));
 }
 
 void SentinelWatch::answered(SteadyTime now, std::uint64_t question,
@@ -148,7 +156,6 @@ void SentinelWatch::take(SteadyTime now, const Asked& asked, SentinelView view) 
   if (found == sentinels_.end()) return;
   auto& sentinel = found->second;
   sentinel.is_asked = false;
-  if (sentinel.is_asked_again) sentinel.next = sentinel.asked + least_pause;
   sentinel.has_told = true;
   sentinel.answer = now;
   sentinel.view = std::move(view);
@@ -258,7 +265,7 @@ void SentinelWatch::follow_word(SteadyTime now) {
 void SentinelWatch::ask_roles(SteadyTime now, std::vector<SentinelQuestion>& questions) {
   follow_word(now);
   roles_asked_ = now;
-  roles_ = now + pause();
+  roles_ = now + pause(now);
   if (const auto best = word_to_follow(now))
     ask_server(now, best->master, 0, best->epoch, questions);
   if (master_) ask_server(now, *master_, 0, epoch_, questions);
@@ -283,6 +290,7 @@ void SentinelWatch::take_role(SteadyTime now, const Asked& asked, const RoleView
     const bool is_named = best && best->master == server;
     // What was asked before the last failover that is known does not count.
     const bool is_led_to = asked.hops > 0 && asked.epoch >= epoch_;
+    if (is_named || is_led_to || server == master_) had_master_ = now;
     if (!is_named && !is_led_to) return;
     if (is_named) epoch_ = best->epoch;
     master_ = server;
@@ -293,7 +301,7 @@ void SentinelWatch::take_role(SteadyTime now, const Asked& asked, const RoleView
                               role.master ? " of " + to_string(*role.master) : "");
   if (master_ == server) {
     master_.reset();
-    ask_all(now);
+    ask_all(now, least_pause);
   }
   if (!role.master || asked.hops >= most_hops || role.master == master_) return;
   led_on_ =
@@ -301,29 +309,27 @@ void SentinelWatch::take_role(SteadyTime now, const Asked& asked, const RoleView
   led_on_->question.node = *role.master;
 }
 
-void SentinelWatch::ask_soon(SteadyTime now, Sentinel& sentinel) {
-  if (sentinel.is_asked)
-    sentinel.is_asked_again = true;
-  else
-    sentinel.next = std::min(sentinel.next, std::max(now, sentinel.asked + least_pause));
+void SentinelWatch::ask_soon(SteadyTime now, Sentinel& sentinel, std::chrono::milliseconds pace) {
+  sentinel.next = std::min(sentinel.next, std::max(now, sentinel.asked + pace));
 }
 
-void SentinelWatch::ask_all(SteadyTime now) {
-  for (auto& [node, sentinel] : sentinels_) ask_soon(now, sentinel);
+void SentinelWatch::ask_all(SteadyTime now, std::chrono::milliseconds pace) {
+  for (auto& [node, sentinel] : sentinels_) ask_soon(now, sentinel, pace);
 }
 
 void SentinelWatch::heard(SteadyTime now, std::string_view message) {
-  if (is_switch_of(message, options_.name)) ask_all(now);
+  if (is_switch_of(message, options_.name)) ask_all(now, least_pause);
 }
 
 void SentinelWatch::is_back(SteadyTime now, const Endpoint& sentinel) {
   const auto found = sentinels_.find(sentinel);
-  if (found != sentinels_.end()) ask_soon(now, found->second);
+  if (found != sentinels_.end()) ask_soon(now, found->second, least_pause);
 }
 
 void SentinelWatch::doubt(SteadyTime now) {
-  ask_all(now);
-  roles_ = std::min(roles_, std::max(now, roles_asked_ + least_pause));
+  const auto often = pace(now, least_pause);
+  ask_all(now, often);
+  roles_ = std::min(roles_, std::max(now, roles_asked_ + often));
 }
 
 std::vector<Endpoint> SentinelWatch::sentinels() const {

@@ -25,6 +25,9 @@
 /// all stays as it is. Sentinels are learned of from those that name the same master; one that was
 /// learned of, is away and is listed by no other any more is forgotten.
 ///
+/// While the master does not answer, doubts ask at most once in a tenth of that time, from 100 ms
+/// to `poll`: many processes together then ask a node little more than they do in peace.
+///
 /// A node that does not answer in time has twice the time for the next question, up to a limit: it
 /// may be far away, or its name slow.
 ///
@@ -52,7 +55,8 @@ struct SentinelOptions {
   std::chrono::milliseconds answer_timeout{500};
   /// The most that it grows to for a node that is slow.
   std::chrono::milliseconds longest_answer_timeout{500};
-  /// Between two questions to one server or Sentinel while there is no master.
+  /// Between two questions to one server or Sentinel while there is no master: at least, and a tenth
+  /// of the outage, up to `poll`.
   std::chrono::milliseconds retry{200};
   /// How long the others have, after the first answer of all, to know better.
   std::chrono::milliseconds settle{100};
@@ -107,7 +111,6 @@ class SentinelWatch {
     SteadyTime next{};                 // when it is to be asked
     SteadyTime asked{};                // when it was
     bool is_asked = false;             // a question is in flight
-    bool is_asked_again = false;       // something has happened since
     bool has_told = false;             // it has answered or failed once
     std::optional<SteadyTime> answer;  // when it has said `view`
     SentinelView view{};
@@ -139,13 +142,14 @@ class SentinelWatch {
   void note_silence(const Endpoint& node);
   void note_answer(SteadyTime now, const Asked& asked);
   void follow_word(SteadyTime now);
-  void ask_soon(SteadyTime now, Sentinel& sentinel);
-  void ask_all(SteadyTime now);
+  void ask_soon(SteadyTime now, Sentinel& sentinel, std::chrono::milliseconds pace);
+  void ask_all(SteadyTime now, std::chrono::milliseconds pace);
   void ask_roles(SteadyTime now, std::vector<SentinelQuestion>& questions);
   void ask_server(SteadyTime now, const Endpoint& server, int hops, std::uint64_t epoch,
                   std::vector<SentinelQuestion>& questions);
   bool has_settled(SteadyTime now) const;
-  std::chrono::milliseconds pause() const;
+  std::chrono::milliseconds pause(SteadyTime now) const;
+  std::chrono::milliseconds pace(SteadyTime now, std::chrono::milliseconds least) const;
 
   const SentinelOptions options_;
   std::map<Endpoint, Sentinel> sentinels_;
@@ -153,6 +157,7 @@ class SentinelWatch {
   std::map<Endpoint, std::chrono::milliseconds> slow_;  // which have more time to answer
   std::uint64_t last_question_ = 0;
   std::optional<Endpoint> master_;
+  SteadyTime had_master_{};  // when a server said last that it is, or the search began
   std::uint64_t epoch_ = 0;
   std::vector<Endpoint> replicas_;
   std::optional<SteadyTime> first_answer_;

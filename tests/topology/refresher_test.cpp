@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 
 #include "support/matchers.hpp"
 #include "topology/views.hpp"
@@ -205,6 +206,32 @@ TEST_F(Refresh, RoundsWithoutNewsBecomeSeldom) {
   EXPECT_GE(first, 40U);
   EXPECT_LE(last, 20U);
   EXPECT_GE(last, 5U);
+}
+
+/// A master is dead for half a minute, and calls doubt all the time: 80 processes ask this often
+/// the node that is asked most, the heir of the master.
+TEST_F(Refresh, D21_ManyProcessesAskANodeSeldomInAnOutage) {
+  constexpr std::size_t processes = 80;
+  std::mt19937 source{21};
+  Refresher refresher{{at(7001)},
+                      {.random = [&](std::uint64_t bound) { return source() % bound; }}};
+  const auto ask_for = [&](std::chrono::seconds time) {
+    std::map<Endpoint, std::size_t> asked;
+    std::size_t most = 0;
+    for (const auto end = now_ + time; now_ < end; now_ += 10ms) {
+      refresher.lost(now_, at(7001));
+      for (const auto& question : refresher.act(now_)) {
+        most = std::max(most, ++asked[question.node]);
+        if (question.node == at(7001) && refresher.map()->find(at(7001)))
+          refresher.failed(now_, question.id, "refused");
+        else
+          refresher.answered(now_, question.id, answer(three));
+      }
+    }
+    return processes * most / static_cast<std::size_t>(time.count());
+  };
+  EXPECT_LE(ask_for(2s), 480U);
+  EXPECT_LE(ask_for(28s), 120U);
 }
 
 TEST_F(Refresh, T02_AskSeedsWhenAllKnownNodesFail) {

@@ -268,6 +268,25 @@ TEST_F(Watch, AFloodOfDoubtsAsksTenTimesASecond) {
   for (const auto& [node, asked] : asked_) EXPECT_LE(asked, 12U) << to_string(node);
 }
 
+/// The master is dead and calls doubt all the time: 80 processes ask one Sentinel this often.
+TEST_F(Watch, D21_ManyProcessesAskNoMoreInAnOutageThanTwiceWhatTheyDoInPeace) {
+  constexpr std::size_t processes = 80;
+  open();
+  servers_.clear();
+  const auto ask_for = [&](std::chrono::seconds time) {
+    asked_.clear();
+    for (const auto end = now_ + time; now_ < end; run(10ms)) watch_.doubt(now_);
+    return processes * asked_[at(5001)] / static_cast<std::size_t>(time.count());
+  };
+  EXPECT_LE(ask_for(2s), 800U) << "a second; a failover may be over soon";
+  EXPECT_LE(ask_for(28s), 160U);
+  all_say(says(6002, 2));
+  servers_[6002] = is_master();
+  watch_.heard(now_, "m 10.0.0.1 6001 10.0.0.1 6002");
+  run(150ms);
+  EXPECT_EQ(watch_.master(), at(6002)) << "what a Sentinel says is not waited for";
+}
+
 TEST_F(Watch, MostOfThemAreRightWhereNoEpochIsTold) {
   servers_[6001] = is_master();
   sentinels_[5001] = says(6001, 0);
