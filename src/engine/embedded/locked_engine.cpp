@@ -194,9 +194,8 @@ void LockedEngine::finish(Context& context, ExecutionResult& result) {
   // In memory nothing is logged. What was published was heard.
   result.wrote =
       context.changes() > 0 || !context.effects().empty() || !context.published().empty();
-  // After the log has failed nothing is committed any more, so a read must not wait for it.
-  if (committer_ && (result.wrote || refusal_.empty()))
-    result.position = committer_->append(context.effects(), context.now_us());
+  // A read waits, too: what it shows may be lost until it is committed, or is lost already.
+  if (committer_) result.position = committer_->append(context.effects(), context.now_us());
   channels_->post(context.published());
   trackers_.post(context.effects());
   auto& signalled = context.signalled();

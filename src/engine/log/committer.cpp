@@ -189,9 +189,9 @@ Waiter* LogCommitter::next_leader() const {
 
 void LogCommitter::fail(const std::system_error& error) {
   const auto message = fmt::format(
-      "{}; the effects of the calls under way may be lost. The engine takes no more writes and "
-      "still answers reads; make the disk good again, then run BGREWRITEAOF or open the folder "
-      "anew",
+      "{}; the effects of the calls under way may be lost. The engine takes no more writes, and "
+      "answers no reads once it holds what is not on disk; make the disk good again, then run "
+      "BGREWRITEAOF or open the folder anew",
       error.what());
   log(LogLevel::error, message);
   failure_.emplace(error_of_disk(error).errc(), message, Effect::unknown);

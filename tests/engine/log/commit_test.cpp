@@ -8,6 +8,7 @@
 #include "engine/log/memory_disk.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/when_all.hpp"
+#include "support/collected_log.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice::engine {
@@ -203,22 +204,51 @@ TEST(GroupCommit, SyncsEachSecondWithEverysec) {
 }
 
 TEST(GroupCommit, RefusesWritesAfterASyncOfEverysecFailed) {
+  const sluice::test::CollectedLog log;
   MemoryDisk disk;
   VirtualClock clock;
   const auto store = open_embedded({.fsync = Fsync::everysec, .clock = &clock}, disk.folder());
   store->run({"SET", "a", "1"}).get();
   disk.fail(disk.operations(), EIO, false);
   clock.advance(1s);
-  const auto refused = [&] {
-    try {
-      store->run({"SET", "b", "1"}).get();
-      return false;
-    } catch (const Error&) {
-      return true;
-    }
-  };
-  await(refused);
+  await([&] { return log.text().contains("cannot sync"); });
   EXPECT_EQ(store->run({"GET", "a"}).get(), Value::bulk_string("1"));
+  EXPECT_THROW(store->run({"SET", "b", "1"}).get(), Error);
+  EXPECT_EQ(store->run({"GET", "a"}).get(), Value::bulk_string("1")) << "nothing is only in memory";
+}
+
+/// The count that a store has told last, by its write or by a read, while one operation of the disk
+/// fails and those of `for_good` after it.
+std::int64_t told_before_a_crash(MemoryDisk& disk, Fsync policy, std::size_t fails, bool for_good) {
+  std::int64_t told = 0;
+  const auto store = open_embedded({.fsync = policy}, disk.folder());
+  disk.fail(disk.operations() + fails, EIO, for_good);
+  for (int call = 0; call < 12; ++call) {
+    const bool is_write = call % 3 == 0;
+    try {
+      const auto reply = store->run({is_write ? "INCR" : "GET", "n"}).get();
+      if (!reply.is_null()) told = std::max(told, reply.as_integer());
+    } catch (const Error& error) {
+      EXPECT_TRUE(is_write || error.effect() == Effect::none) << error.message();
+    }
+  }
+  return told;
+}
+
+TEST(GroupCommit, CO11_WhatWasReadIsThereAfterACrash) {
+  const sluice::test::CollectedLog quiet;
+  for (const auto policy : {Fsync::always, Fsync::everysec, Fsync::never})
+    for (const bool for_good : {false, true})
+      for (std::size_t fails = 0; fails < 12; ++fails) {
+        MemoryDisk disk;
+        const auto told = told_before_a_crash(disk, policy, fails, for_good);
+        disk.heal();
+        if (policy == Fsync::always) disk.cut_power();
+        const auto store = open_embedded({}, disk.folder());
+        EXPECT_GE(store->run({"INCRBY", "n", "0"}).get().as_integer(), told)
+            << fails << " operations are done, then the disk fails"
+            << (for_good ? " for good" : " once");
+      }
 }
 
 TEST(GroupCommit, NeverSyncsWithNeverButAtARewrite) {
