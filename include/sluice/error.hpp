@@ -27,7 +27,8 @@ enum class Errc {
   server,            ///< Any other error reply.
   protocol,          ///< Bytes that are not RESP, or a reply of another kind or size than any.
   read_only,         ///< The server, the engine or the database takes no writes now.
-  out_of_space,      ///< Disk or memory is full; nothing was acknowledged.
+  out_of_space,      ///< Disk or memory is full, or the process may have no more descriptors or
+                     ///< threads; nothing was acknowledged.
   corrupt,           ///< Damaged data on disk.
   in_use,            ///< Another process has it: the folder of an engine, a socket.
   config_mismatch,   ///< Another program defined the same name otherwise.

@@ -53,13 +53,24 @@ class Timers {
   explicit Timers(TimerId last)
       : last_(last), timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC), "timerfd_create") {}
 
-  TimerId at(SteadyTime when, std::function<void()> callback) {
+  void start() {
     const std::lock_guard lock{mutex_};
     if (!started_) start_thread([this] { run(); }).detach();
     started_ = true;
+  }
+
+  TimerId at(SteadyTime when, std::function<void()> callback) {
+    start();
+    const std::lock_guard lock{mutex_};
     const TimerId id = ++last_;
-    const auto added = timers_.emplace(std::pair{when, id}, std::move(callback)).first;
-    when_.emplace(id, when);
+    const auto known = when_.emplace(id, when).first;
+    auto added = timers_.end();
+    try {
+      added = timers_.emplace(std::pair{when, id}, std::move(callback)).first;
+    } catch (...) {
+      when_.erase(known);
+      throw;
+    }
     if (added == timers_.begin()) wake_at(when);
     return id;
   }
@@ -156,6 +167,7 @@ class RealClock final : public Clock {
   }
   bool cancel(TimerId timer) override { return timers().cancel(timer); }
 
+  void ready() { timers().start(); }
   void await_running() noexcept {
     Timers* const now = timers_.load(std::memory_order_acquire);
     if (now && now->forks() == fork_count()) now->await_running();
@@ -184,6 +196,8 @@ RealClock& real_clock() {
 }  // namespace
 
 Clock& system_clock() { return real_clock(); }
+
+void ready_timers() { real_clock().ready(); }
 
 void await_running_timer() noexcept {
   if (!NoBlocking::duty_of_this_thread()) real_clock().await_running();

@@ -5,18 +5,21 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 namespace sluice {
+
+/// Throws what a call of the system has met: Error{out_of_space} for what the process or the machine
+/// has no more of (descriptors, threads, memory), else std::system_error.
+[[noreturn]] void fail_system_call(const char* call, int error);
 
 class Descriptor {
  public:
   Descriptor() = default;
   explicit Descriptor(int number) noexcept : number_(number) {}
-  /// Takes over what a system call gave. Throws std::system_error, naming it, when that was -1.
+  /// Takes over what a system call gave. Throws as fail_system_call when that was -1.
   Descriptor(int number, const char* call) : number_(number) {
-    if (number < 0) throw std::system_error{errno, std::generic_category(), call};
+    if (number < 0) fail_system_call(call, errno);
   }
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
@@ -42,7 +45,7 @@ struct Pipe {
   Descriptor read;
   Descriptor write;
 };
-/// Closed in a program that is executed. Throws std::system_error.
+/// Closed in a program that is executed. Throws as fail_system_call.
 inline Pipe make_pipe() {
   int ends[2]{-1, -1};
   static_cast<void>(::pipe2(ends, O_CLOEXEC));

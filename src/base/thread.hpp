@@ -3,8 +3,11 @@
 #pragma once
 
 #include <csignal>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "base/descriptor.hpp"
 
 namespace sluice {
 
@@ -21,18 +24,21 @@ class SignalsBlocked {
 };
 
 /// A thread has the signals of the one that starts it: there is no moment in which it takes more.
-template <class Body>
-std::thread start_thread(Body&& body) {
+/// Throws Error{out_of_space}: there is none to be had; what was to wait for it must not have begun.
+template <class Body, class Thread = std::thread>
+Thread start_thread(Body&& body) {
   const SignalsBlocked inherited;
-  return std::thread{std::forward<Body>(body)};
+  try {
+    return Thread{std::forward<Body>(body)};
+  } catch (const std::system_error& failure) {
+    fail_system_call("a thread", failure.code().value());
+  }
 }
 
 /// The same of a thread whose body takes a std::stop_token, and that is joined at its end.
 template <class Body>
 std::jthread start_stoppable_thread(Body&& body) {
-  const SignalsBlocked inherited;
-  std::jthread thread{std::forward<Body>(body)};
-  return thread;
+  return start_thread<Body, std::jthread>(std::forward<Body>(body));
 }
 
 }  // namespace sluice

@@ -16,10 +16,11 @@ void SecondInvalidations::look_in(std::chrono::milliseconds delay) {
   {
     const std::lock_guard lock{mutex_};
     if (common_->closed || when >= next_) return;
-    next_ = when;
-    later = std::exchange(timer_, common_->clock().at(when, [weak = weak_from_this()] {
+    const auto timer = common_->clock().at(when, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) spawn(self->look());
-    }));
+    });
+    next_ = when;
+    later = std::exchange(timer_, timer);
   }
   if (later != 0) common_->clock().cancel(later);
 }

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
 
+#include "base/descriptor.hpp"
 #include "base/event.hpp"
 #include "base/thread.hpp"
 
@@ -16,7 +16,7 @@ namespace sluice::redis {
 namespace {
 
 int checked(int descriptor, const char* what) {
-  if (descriptor < 0) throw std::system_error{errno, std::generic_category(), what};
+  if (descriptor < 0) fail_system_call(what, errno);
   return descriptor;
 }
 

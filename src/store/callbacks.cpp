@@ -1,7 +1,11 @@
 #include "store/callbacks.hpp"
 
+#include <string>
+
 #include "base/callback.hpp"
 #include "base/thread.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice {
 
@@ -14,12 +18,28 @@ bool Callbacks::call(std::function<void()> callback) noexcept try {
   const std::lock_guard lock{mutex_};
   if (ending_) return true;
   waiting_.emplace_back(std::move(guarded));
-  if (!thread_.joinable()) thread_ = start_thread([self = shared_from_this()] { self->run(); });
+  start_thread_or_try_later();
   called_.notify_one();
   return true;
 } catch (...) {
   report_thrown("the executor of a Store", std::current_exception());
   return false;
+}
+
+/// REQUIRES: mutex_
+void Callbacks::start_thread_or_try_later() noexcept {
+  if (thread_.joinable()) return;
+  try {
+    thread_ = start_thread([self = shared_from_this()] { self->run(); });
+  } catch (const std::exception& lack) {
+    log(LogLevel::warning, std::string{"callbacks of a Store wait: "} + lack.what());
+    system_clock().after(std::chrono::milliseconds{100}, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (!self) return;
+      const std::lock_guard lock{self->mutex_};
+      if (!self->ending_ && !self->waiting_.empty()) self->start_thread_or_try_later();
+    });
+  }
 }
 
 void Callbacks::run() {

@@ -157,15 +157,9 @@ void LocalFilter::hear(const Message& message) {
 
 /// A timer that comes too late to count is let go.
 void LocalFilter::wake_at(SteadyTime when) {
-  std::uint64_t number = 0;
-  {
-    const std::lock_guard lock{mutex_};
-    if (ended_ || when >= wakes_at_) return;
-    wakes_at_ = when;
-    number = ++wake_;
-  }
-  const std::weak_ptr<LocalFilter> weak = weak_from_this();
-  clock_.at(when, [weak, number] {
+  const std::lock_guard lock{mutex_};
+  if (ended_ || when >= wakes_at_) return;
+  clock_.at(when, [weak = weak_from_this(), number = wake_ + 1] {
     const auto self = weak.lock();
     if (!self) return;
     {
@@ -175,6 +169,8 @@ void LocalFilter::wake_at(SteadyTime when) {
     }
     self->refresh_in_background();
   });
+  wakes_at_ = when;
+  ++wake_;
 }
 
 void LocalFilter::refresh_in_background() {

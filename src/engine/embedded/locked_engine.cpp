@@ -273,10 +273,16 @@ void LockedEngine::plan_expiry(std::int64_t now_us) {
   const auto now = now_us / 1000;
   const auto at = std::max(first + 1, now + (first < now ? expiry_backlog_ms : expiry_grain_ms));
   if (expiry_planned_ms_ != 0 && expiry_planned_ms_ <= at + expiry_grain_ms) return;
+  auto timer = std::make_unique<Clock::TimerId>();
+  auto& id = *timer;
+  expiry_timers_.push_back(std::move(timer));
+  try {
+    id = clock_.after(std::chrono::milliseconds{at - now}, [this, &id] { expire_in_time(&id); });
+  } catch (...) {
+    expiry_timers_.pop_back();
+    throw;
+  }
   expiry_planned_ms_ = at;
-  auto& timer = *expiry_timers_.emplace_back(std::make_unique<Clock::TimerId>());
-  timer =
-      clock_.after(std::chrono::milliseconds{at - now}, [this, &timer] { expire_in_time(&timer); });
 }
 
 void LockedEngine::expire_in_time(const Clock::TimerId* own) {

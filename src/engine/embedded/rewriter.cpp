@@ -61,8 +61,8 @@ void LogRewriter::start() {
   if (running_ || giving_up_) return;
   if (thread_.joinable()) thread_.join();
   error_ = nullptr;
-  running_ = true;
   thread_ = start_thread([this] { run(); });
+  running_ = true;
 }
 
 void LogRewriter::start_when_due(std::uint64_t above, unsigned percent) {

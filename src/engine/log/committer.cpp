@@ -93,8 +93,13 @@ bool LogCommitter::enroll(Wait& wait) {
     wait.error_.emplace(Errc::closed, "the Store was closed", Effect::unknown);
     return false;
   }
+  try {
+    if (!wait.waiter_ && !leading_) wake_thread();
+  } catch (const Error& lack) {  // it was executed, and a call that comes later may commit it
+    wait.error_.emplace(lack.errc(), lack.message(), Effect::unknown);
+    return false;
+  }
   waits_.push_back(&wait);
-  if (!wait.waiter_ && !leading_) wake_thread();
   return true;
 }
 
@@ -204,8 +209,8 @@ void LogCommitter::fail(const std::system_error& error) {
 
 void LogCommitter::wake_thread() {
   if (stopping_) return;  // stop() commits it
-  commit_wanted_ = true;
   if (!thread_.joinable()) thread_ = start_thread([this] { run_thread(); });
+  commit_wanted_ = true;
   thread_wanted_.notify_one();
 }
 

@@ -217,6 +217,9 @@ Error error_of_disk(const std::system_error& error) {
   switch (error.code().value()) {
     case ENOSPC:
     case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
     case EFBIG: return {Errc::out_of_space, error.what()};
     case EACCES:
     case EPERM:

@@ -195,10 +195,11 @@ void Watchdog::forget_parent() {
 /// for the mutex.
 Clock::TimerId Watchdog::wake_by(SteadyTime when) {
   if (when >= wake_at_) return 0;
-  wake_at_ = when;
-  return std::exchange(timer_, clock_.at(when, [weak = weak_from_this()] {
+  const auto timer = clock_.at(when, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->wake();
-  }));
+  });
+  wake_at_ = when;
+  return std::exchange(timer_, timer);
 }
 
 void Watchdog::disarm(Clock::TimerId stale) {

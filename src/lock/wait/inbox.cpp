@@ -216,11 +216,11 @@ void Inbox::forget_parent() {
 }
 
 void Inbox::set_timer() {
-  ticking_ = true;
   last_tick_ = clock_.steady();
   timer_ = clock_.after(look_every, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->tick();
   });
+  ticking_ = true;
 }
 
 void Inbox::tick() {
@@ -229,8 +229,8 @@ void Inbox::tick() {
   {
     const std::lock_guard lock{mutex_};
     stood_still = clock_.steady() > last_tick_ + stood_still_after;
-    ticking_ = !queues_.empty();
-    if (!ticking_) return;
+    ticking_ = false;
+    if (queues_.empty()) return;
     set_timer();
     for (const auto& [queue, waits] : queues_)
       if (std::exchange(waits.front()->rests_, false))

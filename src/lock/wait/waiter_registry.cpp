@@ -48,17 +48,18 @@ void WaiterRegistry::set_timer() {
   timer_ = clock_.after(beat, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->tick();
   });
+  ticking_ = true;
 }
 
 void WaiterRegistry::add(Entry& entry) {
   const std::lock_guard lock{mutex_};
   forget_parent();
+  if (!ticking_) set_timer();  // before anything is noted: it may throw
   entry.forks_ = forks_;
   entry.tick_ = ticks_;
   entry.after_ = first_;
   if (first_) first_->before_ = &entry;
   first_ = &entry;
-  if (!std::exchange(ticking_, true)) set_timer();
 }
 
 void WaiterRegistry::remove(Entry& entry) {
@@ -81,8 +82,8 @@ void WaiterRegistry::tick() {
   {
     const std::lock_guard lock{mutex_};
     forget_parent();
-    ticking_ = first_ != nullptr;
-    if (!ticking_) return;
+    ticking_ = false;
+    if (!first_) return;
     ++ticks_;
     set_timer();
     for (Entry* entry = first_; entry; entry = entry->after_) {
