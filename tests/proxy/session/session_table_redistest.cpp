@@ -61,10 +61,10 @@ std::vector<Event> all_events() {
   };
   for (const auto* const failure : {"rehash", "fail"}) {
     const TablePool ejecting{.settings = ejects(failure, 60'000)};
-    events.push_back({fmt::format("a server dies, {}", failure), begin<StageInside>(ejecting),
-                      lose_first});
-    events.push_back({fmt::format("a server hangs, {}", failure), begin<StageOfHanging>(ejecting),
-                      lose_first});
+    events.push_back(
+        {fmt::format("a server dies, {}", failure), begin<StageInside>(ejecting), lose_first});
+    events.push_back(
+        {fmt::format("a server hangs, {}", failure), begin<StageOfHanging>(ejecting), lose_first});
     const TablePool recovering{.settings = ejects(failure, 100)};
     events.push_back({fmt::format("a server comes back, {}", failure),
                       [=]() -> std::unique_ptr<Stage> {
@@ -112,9 +112,10 @@ void expect_denied(Stage& stage) {
   for (const std::size_t home : {0, 1}) {
     const auto key = stage.key_at(home, "secret");
     for (const auto* const line :
-         {"GET @", "SET @ x", "INCR @", "DUMP @", "DEL @", "MGET @ allowed:1", "BLPOP @ 0", "WATCH @",
-          "SORT @", "EVAL return(1) 1 @", "EVALSHA {} 1 @", "SUBSCRIBE @", "PSUBSCRIBE @",
-          "SSUBSCRIBE @", "PUBLISH @ x", "RENAME allowed:1 @", "SORT allowed:1 STORE @"}) {
+         {"GET @", "SET @ x", "INCR @", "DUMP @", "DEL @", "MGET @ allowed:1", "BLPOP @ 0",
+          "WATCH @", "SORT @", "EVAL return(1) 1 @", "EVALSHA {} 1 @", "SUBSCRIBE @",
+          "PSUBSCRIBE @", "SSUBSCRIBE @", "PUBLISH @ x", "RENAME allowed:1 @",
+          "SORT allowed:1 STORE @"}) {
       std::string asked = line;
       asked.replace(asked.find('@'), 1, key);
       auto client = stage.client("narrow n");
@@ -137,8 +138,8 @@ TEST_P(SessionTable, PX_EachStateLivesThroughIt) {
     for (const std::size_t home : {0, 1}) {
       const auto number = cells.size();
       auto name = fmt::format("{}, home {}", state.name, home);
-      auto session = std::make_unique<Session>(
-          *stage, state, stage->key_at(home, fmt::format("cell{}:", number)));
+      auto session = std::make_unique<Session>(*stage, state,
+                                               stage->key_at(home, fmt::format("cell{}:", number)));
       if (const auto trouble = session->begin(); !trouble.empty()) {
         EXPECT_TRUE(is_excused(state, event)) << name << ": " << trouble;
         continue;
@@ -157,15 +158,25 @@ TEST_P(SessionTable, PX_EachStateLivesThroughIt) {
   RecordProperty("cells", std::to_string(cells.size()));
 }
 
-/// Each request of each session is the first that a limit refuses.
-TEST(SessionLimits, PX03_EachRequestIsTheFirstThatIsRefused) {
-  for (const auto& state : session_states())
-    for (std::size_t free = 0; free <= state.before.size() + state.after.size(); ++free) {
-      StageInside stage{
-          {.settings = {fmt::format("rate_limit: {{per_user: 50/s burst {}}}", free + 1)}}};
-      Session session{stage, state, stage.key_at(free % 2, "cell")};
-      EXPECT_EQ(session.play(), "") << state.name << ", " << free << " are free";
+/// A limit refuses the request number `which` of each session, and then no other.
+TEST(SessionLimits, PX03_EachRequestIsRefusedAndNoOther) {
+  for (const auto& state : session_states()) {
+    const auto requests = state.before.size() + state.after.size();
+    for (std::size_t which = 1; which <= requests; ++which) {
+      StageOfHanging stage{
+          {.settings = {fmt::format("rate_limit: {{per_user: 1/s burst {}}}", which)}}};
+      Session session{stage, state, stage.key_at(which % 2, "cell")};
+      const auto wrong = session.play(which, [&] {
+        EXPECT_TRUE(comes_true([&] {
+          const auto now = totals(stage.proxy);
+          return now.delayed_requests != 0 || std::cmp_greater_equal(now.requests, which + 2);
+        })) << state.name
+            << which;
+        stage.proxy.pass(std::chrono::seconds{20});
+      });
+      EXPECT_EQ(wrong, "") << state.name << ", request " << which;
     }
+  }
 }
 
 /// "client|reply": as a rule names it.
@@ -186,12 +197,12 @@ TEST(SessionRights, PX01_EachRequestIsDeniedAsByAServer) {
     for (const auto& line : lines) {
       const auto verb = verb_of(line);
       SCOPED_TRACE(state.name + " without " + verb);
-      StageInside stage{
-          {.app = " - {name: app, password: a, acl: \"+@all ~* &* -" + verb + "\"}"}};
+      StageInside stage{{.app = " - {name: app, password: a, acl: \"+@all ~* &* -" + verb + "\"}"}};
       StageOfServer bare{stage.settings()};
       PlainClient admin{bare.port()};
-      for (const auto& user : {"app on >a +@all ~* &* -" + verb, std::string{"root on >r +@all ~* &*"},
-                               std::string{"other on >o +@all -@write ~* &*"}})
+      for (const auto& user :
+           {"app on >a +@all ~* &* -" + verb, std::string{"root on >r +@all ~* &*"},
+            std::string{"other on >o +@all -@write ~* &*"}})
         ASSERT_EQ(ask(admin, "ACL SETUSER " + user), "+OK");
       Monitors monitors{stage};
       const auto key = stage.key_at(0, "cell");
@@ -202,7 +213,8 @@ TEST(SessionRights, PX01_EachRequestIsDeniedAsByAServer) {
       for (std::size_t i = 0; i < session.replies().size(); ++i) {
         const auto &its = session.replies()[i], &rights = right.replies()[i];
         const bool differs = its.starts_with("*2 $") || its.starts_with('%');  // SCAN, HELLO
-        EXPECT_EQ(its.substr(0, differs ? 2 : its.npos), rights.substr(0, differs ? 2 : rights.npos));
+        EXPECT_EQ(its.substr(0, differs ? 2 : its.npos),
+                  rights.substr(0, differs ? 2 : rights.npos));
       }
       for (const auto& seen : monitors.seen(key))
         EXPECT_FALSE(seen.contains('"' + line.substr(0, line.find(' ')) + '"') ||

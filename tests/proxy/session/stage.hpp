@@ -43,7 +43,9 @@ class Stage {
   virtual std::vector<std::uint16_t> servers() const = 0;
   /// To one of them, past the proxy.
   virtual PlainClient direct(std::uint16_t server) const { return PlainClient{server}; }
-  virtual std::string answer(PlainClient& client) { return said([&] { return client.read(); }); }
+  virtual std::string answer(PlainClient& client) {
+    return said([&] { return client.read(); });
+  }
   /// Beside its home of now: where else a key may be at home (it moves).
   virtual std::vector<std::uint16_t> other_homes() const { return {}; }
 

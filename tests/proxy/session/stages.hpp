@@ -165,7 +165,8 @@ class StageOfHanging final : public StageInside {
 /// The program, which a new one replaces.
 class StageOfUpgrade final : public Stage {
  public:
-  StageOfUpgrade() : program_(lines_of({}), {.process = {"drain_timeout: 600000"}, .arguments = {}}) {
+  StageOfUpgrade()
+      : program_(lines_of({}), {.process = {"drain_timeout: 600000"}, .arguments = {}}) {
     for (std::size_t i = 0; i < 2; ++i) fill(PlainClient{server(i).port()}, server(i).port());
     settings_ = proxy::config::load(program_.config()).pools.front();
   }
