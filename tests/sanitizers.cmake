@@ -77,6 +77,7 @@ set(sluice_sanitizer_table
   "proxy_clients_redistest | all | all | "
   "proxy_hostile_redistest | all | all | "
   "proxy_session_redistest | all | all | "
+  "proxy_session_table_redistest | none | none | sessions are in proxy_session_redistest and proxy_strangers_redistest; programs are started"
   "proxy_strangers_redistest | all | all | "
   "proxy_flow_test | but AddressAccounts.AFloodOfAddresses* | none | a cost is counted; one thread"
   "proxy_scripts_redistest | all | all | "

@@ -198,7 +198,8 @@ template <class T>
 class CacheGuard {
  public:
   /// Throws Error (bad_argument): an empty name, one above 1 KiB, braces in it that are no whole
-  /// tag, an option out of range.
+  /// tag, a name whose keys would be another's (":{x}", "sluice_cache_lease:{x}"), an option out of
+  /// range.
   explicit CacheGuard(Store& store, std::string name, CacheGuardOptions options = {})
       : core_(store, std::move(name), std::move(options), form) {}
 

@@ -35,6 +35,10 @@ std::string checked_name(std::string name) {
   if (name.size() > longest_name) refuse(name, "its name is longer than 1 KiB");
   if (!has_whole_tag_or_none(name))
     refuse(name, "braces in its name are a whole tag, as in '{shop}:user'");
+  if (is_beside_another(name))
+    refuse(name, "so a key beside another name is called; choose another beginning");
+  if (name.starts_with(':') && is_whole_tag(name.substr(1)))
+    refuse(name, "the keys beside it would be those of the name without the colon");
   return name;
 }
 

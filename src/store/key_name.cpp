@@ -6,15 +6,11 @@
 #include "sluice/value.hpp"
 
 namespace sluice {
-namespace {
 
-/// As "redisson_lock_queue:{x}".
-bool is_beside_another(std::string_view name) {
+bool is_beside_another(std::string_view name) noexcept {
   const bool ours = name.starts_with("sluice_") || name.starts_with("redisson_");
   return ours && name.find(":{") != std::string_view::npos;
 }
-
-}  // namespace
 
 void check_own_keys(std::string_view what, std::string_view name) {
   const auto shown = [](std::string_view text) {

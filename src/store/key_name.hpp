@@ -48,6 +48,9 @@ inline bool has_whole_tag_or_none(std::string_view name) noexcept {
   return opens == name.npos ? closes == name.npos : closes != name.npos && closes > opens + 1;
 }
 
+/// As "redisson_lock_queue:{x}".
+bool is_beside_another(std::string_view name) noexcept;
+
 /// Throws Error (bad_argument) for a name whose keys would be another's: a tag as a whole, and what
 /// a key beside another name is called. `what`: "lock".
 void check_own_keys(std::string_view what, std::string_view name);

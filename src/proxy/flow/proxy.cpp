@@ -287,6 +287,15 @@ void Proxy::drain(std::vector<Descriptor> to_successor, char version) {
         [&] { workers_[i]->drain(patience_of(config_), std::move(to_successor[i]), version); });
 }
 
+void Proxy::follow(const Config& config) {
+  registry_->set_pools(watched(config, mbuf_size_));
+  for (const auto& settings : config.pools) {
+    const flow::PoolUpdate its{
+        std::make_shared<const PoolSettings>(settings), {}, flow::PoolTls::read(settings), {}};
+    for (auto& worker : workers_) worker->run([&] { worker->follow(its); });
+  }
+}
+
 std::size_t Proxy::handed_over() const {
   std::size_t sum = 0;
   for (const auto& worker : workers_) worker->run([&] { sum += worker->handed_over(); });

@@ -72,6 +72,9 @@ class Proxy {
   /// clients go there as soon as they are at rest.
   /// `version`: by which it takes clients over (ClientHandover::version).
   void drain(std::vector<Descriptor> to_successor = {}, char version = 0);
+  /// After drain(): what clients are still amid of goes by the settings of the successor, as by a
+  /// reload. Nothing else does: no pool comes, and one that goes is left by its clients.
+  void follow(const Config& config);
   bool is_drained() const noexcept;
   /// Clients that the successor has taken.
   std::size_t handed_over() const;

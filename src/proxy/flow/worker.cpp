@@ -144,6 +144,16 @@ void Worker::drain(std::chrono::nanoseconds patience, Descriptor to_successor, c
   for (auto& [name, served] : std::exchange(served_, {})) retire(std::move(served), patience);
 }
 
+void Worker::follow(const PoolUpdate& update) {
+  for (const auto& pool : leaving_) {
+    const auto& settings = pool->settings();
+    if (settings.name != update.settings->name || settings.redis != update.settings->redis)
+      continue;
+    pool->shared().follow_masters(update.settings, update.tls, resolver_);
+    pool->apply(update.settings, update.tls);
+  }
+}
+
 void Worker::run(const std::function<void()>& task) {
   std::promise<void> done;
   loop_.post([&] {

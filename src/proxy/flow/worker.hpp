@@ -50,6 +50,8 @@ class Worker {
   /// with a channel to the successor if there is one. In the worker's thread.
   void drain(std::chrono::nanoseconds patience, Descriptor to_successor = {},
              char version = ClientHandover::version);
+  /// After drain(): as Proxy::follow() says. In the worker's thread.
+  void follow(const PoolUpdate& update);
   /// Clients that the successor has taken. In the worker's thread.
   std::size_t handed_over() const noexcept { return handover_ ? handover_->taken() : 0; }
   /// No client is left after drain(). Any thread.

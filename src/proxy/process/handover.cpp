@@ -136,6 +136,7 @@ InheritedSockets InheritedSockets::take() {
       inherited.channels_.emplace_back(inherited_descriptor(descriptor));
     inherited.gets_clients_ = !inherited.channels_.empty();
     inherited.generation_ = json.value("generation", std::uint64_t{0});
+    inherited.predecessor_ = json.value("process", 0);
     inherited.ready_ = Descriptor{inherited_descriptor(json.at("ready"))};
   } catch (const nlohmann::json::exception& bad) {
     throw Error{Errc::bad_argument, fmt::format("{}: {}", variable, bad.what())};
@@ -178,11 +179,9 @@ Successor start_successor(const std::string& path, const std::vector<std::string
     for (const int descriptor : descriptors) plan.keep(descriptor);
   for (const auto& [name, descriptor] : handover.services) plan.keep(descriptor);
   for (const int descriptor : numbers) plan.keep(descriptor);
-  const nlohmann::json inherited{{"ready", ready.write.number()},
-                                 {"pools", handover.pools},
-                                 {"doors", handover.services},
-                                 {"clients", numbers},
-                                 {"generation", handover.generation}};
+  const nlohmann::json inherited{{"ready", ready.write.number()},     {"pools", handover.pools},
+                                 {"doors", handover.services},        {"clients", numbers},
+                                 {"generation", handover.generation}, {"process", ::getpid()}};
   auto words = arguments;
   auto environment = environment_with(inherited.dump());
   const int failure = ::posix_spawn(&successor.process, path.c_str(), &plan.files, &plan.attributes,

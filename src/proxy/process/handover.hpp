@@ -5,7 +5,7 @@
 /// descriptors travel in the environment, as JSON:
 ///   SLUICE_PROXY_HERITAGE={"ready": 5, "pools": {"127.0.0.1:22121": [6, 7]},
 ///                          "doors": {"admin /run/p.sock": 8}, "clients": [9, 10],
-///                          "generation": 1}
+///                          "generation": 1, "process": 4711}
 /// On the pipe comes one byte: the version by which the successor takes clients over. 0, from one
 /// that does not: they stay here until they are closed.
 #pragma once
@@ -50,6 +50,8 @@ class InheritedSockets {
   std::vector<Descriptor> take_channels() noexcept { return std::move(channels_); }
   /// How many processes were before this one.
   std::uint64_t generation() const noexcept { return generation_; }
+  /// Of the one before; 0: it does not tell.
+  int predecessor() const noexcept { return predecessor_; }
   /// An OpenSocket: the predecessor's socket, else a new one.
   ListeningSocket open(std::string_view what, const net::Endpoint& endpoint);
   /// Tells the predecessor that this process serves.
@@ -62,6 +64,7 @@ class InheritedSockets {
   std::vector<Descriptor> channels_;
   bool gets_clients_ = false;
   std::uint64_t generation_ = 0;
+  int predecessor_ = 0;
 };
 
 /// Starts `path` with these arguments as the successor and waits until it serves. Throws

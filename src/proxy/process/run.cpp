@@ -140,6 +140,7 @@ class Serving {
         log_(parts.log),
         signals_(parts.signals),
         generation_(parts.inherited.generation()),
+        predecessor_(parts.inherited.predecessor()),
         actions_(actions()),
         proxy_(system_clock(), std::move(config), options.mbuf_size, parts.inherited.take_pools()) {
     const auto open = [&](std::string_view what, const net::Endpoint& endpoint) {
@@ -221,7 +222,22 @@ class Serving {
     auto text =
         fmt::format("upgraded: process {} serves, {} leaves", successor.process, ::getpid());
     drain(text, std::move(successor.channels), successor.version);
+    has_successor_ = true;
+    try_reload();  // the file that the successor has read
     return text;
+  }
+  /// What clients here are amid of goes by the successor's settings.
+  std::string follow() {
+    proxy_.follow(config::check(options_.conf_file));
+    tell_predecessor();
+    const auto text = fmt::format("the successor's '{}' is followed", options_.conf_file);
+    log_.write(LogSeverity::notice, text);
+    return text;
+  }
+  /// It is our parent as long as it lives; that of an older version only logs it.
+  void tell_predecessor() const {
+    if (predecessor_ != 0 && ::getppid() == predecessor_)
+      static_cast<void>(::kill(predecessor_, SIGUSR1));
   }
 
   const Options& options_;
@@ -229,6 +245,8 @@ class Serving {
   LogFile& log_;
   Signals& signals_;
   const std::uint64_t generation_;  // how many processes were before this one, upgrade by upgrade
+  const int predecessor_;           // the one before; 0: none that is known
+  bool has_successor_ = false;
   TaskQueue tasks_;
   AdminActions actions_;
   Proxy proxy_;
@@ -301,6 +319,7 @@ void Serving::obey(const Signal& signal) {
 }
 
 std::string Serving::reload() {
+  if (has_successor_) return follow();
   if (drained_by_) throw Error{Errc::closed, "it is ending: there is nothing to reload for"};
   const ReloadNotice notice;
   const Config before = proxy_.config();
@@ -309,6 +328,7 @@ std::string Serving::reload() {
   auto changes = proxy_.reload(std::move(config));
   std::ranges::move(config::setting_changes(before, proxy_.config()), std::back_inserter(changes));
   apply(descriptors);
+  tell_predecessor();
   const auto text =
       changes.empty() ? "nothing has changed" : fmt::format("{}", fmt::join(changes, "; "));
   log_.write(LogSeverity::notice, fmt::format("reloaded '{}': {}", options_.conf_file, text));

@@ -1,65 +1,68 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "proxy/flow/session/scan.hpp"
 
 namespace sluice::proxy::flow {
 namespace {
 
-TEST(ScanCursor, BeginsAtTheFirstServer) {
-  EXPECT_EQ(read_scan_cursor("0", 3), (ScanCursor{.place = 0, .cursor = 0}));
-}
+const ScanList three{3, "a b c"};
+
+TEST(ScanCursor, BeginsAtTheFirstServer) { EXPECT_EQ(three.read("0"), ScanCursor{}); }
 
 TEST(ScanCursor, GoesOnOnTheSameServer) {
-  const auto next = next_scan_cursor(2, "917504", 3);
+  const auto next = three.next(2, "917504");
   ASSERT_TRUE(next);
-  EXPECT_EQ(read_scan_cursor(*next, 3), (ScanCursor{.place = 2, .cursor = 917504}));
+  EXPECT_EQ(three.read(*next), (ScanCursor{.place = 2, .cursor = 917504}));
 }
 
 TEST(ScanCursor, ThenGoesToTheNext) {
-  const auto next = next_scan_cursor(0, "0", 3);
+  const auto next = three.next(0, "0");
   ASSERT_TRUE(next);
   EXPECT_NE(*next, "0");
-  EXPECT_EQ(read_scan_cursor(*next, 3), (ScanCursor{.place = 1, .cursor = 0}));
+  EXPECT_EQ(three.read(*next), (ScanCursor{.place = 1, .cursor = 0}));
 }
 
-TEST(ScanCursor, EndsWithTheLast) { EXPECT_EQ(next_scan_cursor(2, "0", 3), "0"); }
+TEST(ScanCursor, EndsWithTheLast) { EXPECT_EQ(three.next(2, "0"), "0"); }
 
-TEST(ScanCursor, OfOneServerEndsWithIt) { EXPECT_EQ(next_scan_cursor(0, "0", 1), "0"); }
+TEST(ScanCursor, OfOneServerEndsWithIt) {
+  const ScanList one{1, "a"};
+  EXPECT_EQ(one.next(0, "0"), "0");
+  EXPECT_EQ(one.read(one.next(0, "7").value()), (ScanCursor{.place = 0, .cursor = 7}));
+}
 
 TEST(ScanCursor, IsBelow2To53ForAnyTableThatFitsInMemory) {
-  const auto next = next_scan_cursor(4095, std::to_string((std::uint64_t{1} << 41) - 1), 4096);
-  ASSERT_TRUE(next);
-  EXPECT_LT(std::stoull(*next), std::uint64_t{1} << 53);
+  for (const std::size_t servers : {1, 2, 3, 4, 5, 4096}) {
+    const ScanList list{servers, "what"};
+    const auto most = std::to_string((std::uint64_t{1} << 33) - 1);
+    const auto next = list.next(servers - 1, most);
+    ASSERT_TRUE(next);
+    EXPECT_LT(std::stoull(*next), std::uint64_t{1} << 53);
+    EXPECT_EQ(list.read(*next), (ScanCursor{servers - 1, (std::uint64_t{1} << 33) - 1}));
+  }
 }
 
 TEST(ScanCursor, RefusesNonsense) {
   for (const auto* const text : {"", "x", "-1", "1x", " 1", "18446744073709551616", "3", "4095"})
-    EXPECT_FALSE(read_scan_cursor(text, 3)) << text;
+    EXPECT_FALSE(three.read(text)) << text;
 }
 
 TEST(ScanCursor, RefusesWhatItCannotPassOn) {
-  EXPECT_FALSE(next_scan_cursor(0, "4503599627370496", 3));  // 2^52
-  EXPECT_TRUE(next_scan_cursor(0, "4503599627370495", 3));
-  EXPECT_FALSE(next_scan_cursor(0, "what", 3));
+  EXPECT_FALSE(three.next(0, "17592186044416"));  // 2^44
+  EXPECT_TRUE(three.next(0, "17592186044415"));
+  EXPECT_FALSE(three.next(0, "what"));
 }
 
-TEST(ScanCursor, OfAClusterIsOfOneNode) {
-  const std::vector<std::string> nodes{"10.0.0.1:7000", "10.0.0.2:7000", "10.0.0.3:7000"};
-  const std::vector<std::string> later{"10.0.0.1:7000", "10.0.0.5:7000", "10.0.0.3:7000"};
-  EXPECT_EQ(read_scan_cursor("0", nodes), ScanCursor{});
-  const auto amid = next_scan_cursor(1, "917504", nodes);
-  ASSERT_TRUE(amid);
-  EXPECT_EQ(read_scan_cursor(*amid, nodes), (ScanCursor{.place = 1, .cursor = 917504}));
-  EXPECT_FALSE(read_scan_cursor(*amid, later));
-  const auto first = next_scan_cursor(0, "0", nodes);
-  ASSERT_TRUE(first);
-  EXPECT_EQ(read_scan_cursor(*first, nodes), (ScanCursor{.place = 1, .cursor = 0}));
-  EXPECT_FALSE(read_scan_cursor(*first, later)) << "it may have another share of the keys";
-  EXPECT_EQ(next_scan_cursor(2, "0", nodes), "0");
-  EXPECT_FALSE(read_scan_cursor("4096", nodes));
+/// The end of one server is the beginning of the next, which another list has not there.
+TEST(ScanCursor, PX_IsOfOneListOfServers) {
+  const auto amid = three.next(1, "917504"), begin = three.next(0, "0");
+  for (const auto& other : {ScanList{3, "a x c"}, ScanList{3, "b a c"}, ScanList{2, "b c"},
+                            ScanList{4, "a b c d"}, ScanList{1, "b"}, ScanList{3, "a b c 1"}}) {
+    EXPECT_FALSE(other.read(*amid));
+    EXPECT_FALSE(other.read(*begin));
+    EXPECT_EQ(other.read("0"), ScanCursor{});
+  }
 }
 
 }  // namespace

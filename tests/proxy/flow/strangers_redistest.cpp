@@ -3,6 +3,8 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <map>
@@ -12,6 +14,7 @@
 #include "proxy/support/listening.hpp"
 #include "proxy/support/memcached.hpp"
 #include "support/sanitized.hpp"
+#include "support/temp_dir.hpp"
 
 namespace sluice::test {
 namespace {
@@ -364,6 +367,49 @@ TEST_F(Strangers, X17_ASecondOneAtThePortIsRefused) {
       EXPECT_THROW(second(), std::system_error);
     }
   }
+}
+
+/// This thread alone is another user for a while.
+struct AsUser {
+  explicit AsUser(uid_t user) { become(user); }
+  ~AsUser() { become(0); }
+  static void become(uid_t user) {
+    if (::syscall(SYS_setresuid, -1, user, -1) != 0)
+      throw std::system_error{errno, std::generic_category(), "setresuid"};
+  }
+};
+
+TEST_F(Strangers, PX07_FailedLoginsAtAUnixSocketSlowTheirOwnUserAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "two users are needed, and only root can be both";
+  constexpr uid_t nobody = 65534;
+  TempDir directory;
+  std::filesystem::permissions(directory.path(), std::filesystem::perms{0755});
+  const auto path = (directory.path() / "socket").string();
+  PoolLines pools{{"redis: true", "servers:", fmt::format(" - 127.0.0.1:{}:1", ports()[0])}};
+  pools.others = {"beside:",       "  listen: " + path + " 0666",
+                  "  redis: true", "  redis_auth: right",
+                  "  servers:",    fmt::format("   - 127.0.0.1:{}:1", ports()[0])};
+  VirtualClock clock;
+  ProxyUnderTest proxy{pools, {}, clock};
+  std::vector<PlainClient> guessers;
+  std::optional<PlainClient> honest;
+  {
+    const AsUser another{nobody};
+    for (int i = 0; i < 10; ++i) {
+      guessers.emplace_back(path);
+      guessers.back().send(request("AUTH wrong"));
+    }
+    honest.emplace(path);
+  }
+  ASSERT_TRUE(comes_true([&] {
+    return std::ranges::any_of(proxy.proxy().registry().snapshot().pools,
+                               [](const auto& pool) { return pool.totals.requests == 10; });
+  }));
+  const auto begin = clock.steady();
+  PlainClient client{path};
+  EXPECT_EQ(ask(client, "AUTH right"), "+OK") << "no time has passed";
+  EXPECT_EQ(ask_as_time_passes(*honest, "AUTH right", proxy), "+OK");
+  EXPECT_GE(clock.steady() - begin, 100ms) << "their own user waits";
 }
 
 }  // namespace

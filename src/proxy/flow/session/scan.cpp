@@ -1,29 +1,24 @@
 #include "proxy/flow/session/scan.hpp"
 
+#include <bit>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/hash_slot.hpp"
 #include "base/integer.hpp"
 #include "proxy/flow/pool.hpp"
 #include "proxy/flow/session/session.hpp"
 #include "proxy/flow/session/side_request.hpp"
+#include "proxy/hash/hash.hpp"
 #include "proxy/redis/readers.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::proxy::flow {
 namespace {
 
-constexpr std::uint64_t most_cursor =
-    std::numeric_limits<std::uint64_t>::max() >> ScanCursor::place_bits;
-
-constexpr unsigned name_bits = 8;
-
-std::uint64_t tag_of(std::string_view name) noexcept {
-  return hash_slot(name) & ((1U << name_bits) - 1);
-}
+constexpr unsigned own_bits = 20;
+constexpr std::uint64_t most_cursor = std::numeric_limits<std::uint64_t>::max() >> own_bits;
 
 /// A server's "[cursor, keys]": the text of the cursor, and the bytes behind it.
 struct ScanReply {
@@ -39,22 +34,22 @@ std::optional<ScanReply> read_scan_reply(std::string_view reply) noexcept {
   return ScanReply{string_at(items), items.substr(cursor.size)};
 }
 
-/// None: it is no cluster.
-std::vector<std::string> nodes_of(const Pool& pool) {
-  std::vector<std::string> names;
-  if (pool.settings().is_of_cluster())
-    for (const auto& server : pool.servers()) names.push_back(server->settings().name);
-  return names;
+/// In a cluster a node's name is its address; elsewhere a name may get another address.
+ScanList list_of(const Pool& pool, int db) {
+  auto what = std::to_string(db);
+  for (const auto& server : pool.servers())
+    what += '\n' + server->settings().name + ' ' + net::to_string(server->settings().endpoint);
+  return {pool.servers().size(), what};
 }
 
 class ScanRequest final : public SideRequest {
  public:
-  ScanRequest(Client& client, const Plan& plan, std::size_t place, std::string bytes)
+  ScanRequest(Client& client, const Plan& plan, const ScanList& list, std::size_t place,
+              std::string bytes)
       : SideRequest(client, plan),
         server_(*client.pool().servers()[place]),
         place_(place),
-        servers_(client.pool().servers().size()),
-        nodes_(nodes_of(client.pool())),
+        list_(list),
         bytes_(std::move(bytes)) {}
 
   void begin() { ask(server_, bytes_); }
@@ -63,9 +58,7 @@ class ScanRequest final : public SideRequest {
     drop(request);
     if (reply.starts_with('-')) return give(reply);
     const auto part = read_scan_reply(reply);
-    const auto next = !part            ? std::nullopt
-                      : nodes_.empty() ? next_scan_cursor(place_, part->cursor, servers_)
-                                       : next_scan_cursor(place_, part->cursor, nodes_);
+    const auto next = part ? list_.next(place_, part->cursor) : std::nullopt;
     if (!next) return give("-ERR the server's cursor cannot be passed on\r\n");
     std::string whole;
     whole.reserve(reply.size() + 24);
@@ -83,59 +76,46 @@ class ScanRequest final : public SideRequest {
 
  private:
   Server& server_;
-  std::size_t place_, servers_;
-  std::vector<std::string> nodes_;  // of a cluster
+  std::size_t place_;
+  ScanList list_;
   std::string bytes_;
 };
 
 }  // namespace
 
-std::optional<ScanCursor> read_scan_cursor(std::string_view text, std::size_t servers) noexcept {
+ScanList::ScanList(std::size_t servers, std::string_view what) noexcept
+    : servers_(servers),
+      place_bits_(static_cast<unsigned>(std::bit_width(servers - 1))),
+      tag_(hash_function(Hash::fnv1a_32)(what) & ((1U << (own_bits - place_bits_)) - 1)) {}
+
+std::optional<ScanCursor> ScanList::read(std::string_view text) const noexcept {
   const auto value = parse_integer<std::uint64_t>(text);
   if (!value) return std::nullopt;
-  const ScanCursor cursor{.place = *value & (ScanCursor::most_servers - 1),
-                          .cursor = *value >> ScanCursor::place_bits};
-  if (cursor.place >= servers) return std::nullopt;
+  if (*value == 0) return ScanCursor{};
+  const auto own = *value & ((1U << own_bits) - 1);
+  const ScanCursor cursor{.place = own & ((1U << place_bits_) - 1), .cursor = *value >> own_bits};
+  if (cursor.place >= servers_ || own >> place_bits_ != tag_) return std::nullopt;
   return cursor;
 }
 
-std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view cursor,
-                                            std::size_t servers) {
+std::optional<std::string> ScanList::next(std::size_t place, std::string_view cursor) const {
   const auto value = parse_integer<std::uint64_t>(cursor);
   if (!value || *value > most_cursor) return std::nullopt;
-  if (*value == 0 && ++place == servers) return "0";
-  return std::to_string(*value << ScanCursor::place_bits | place);
-}
-
-std::optional<ScanCursor> read_scan_cursor(std::string_view text,
-                                           std::span<const std::string> nodes) noexcept {
-  auto cursor = read_scan_cursor(text, nodes.size());
-  if (!cursor || *cursor == ScanCursor{}) return cursor;
-  const auto tag = cursor->cursor & ((1U << name_bits) - 1);
-  cursor->cursor >>= name_bits;
-  return tag == tag_of(nodes[cursor->place]) ? cursor : std::nullopt;
-}
-
-std::optional<std::string> next_scan_cursor(std::size_t place, std::string_view cursor,
-                                            std::span<const std::string> nodes) {
-  const auto value = parse_integer<std::uint64_t>(cursor);
-  if (!value || *value > most_cursor >> name_bits) return std::nullopt;
-  if (*value == 0 && ++place == nodes.size()) return "0";
-  return std::to_string((*value << name_bits | tag_of(nodes[place])) << ScanCursor::place_bits |
-                        place);
+  if (*value == 0 && ++place == servers_) return "0";
+  return std::to_string(*value << own_bits | tag_ << place_bits_ | place);
 }
 
 void ClientSession::scan(Words words, std::string_view, const Plan& plan) {
   const auto& servers = pool().servers();
-  if (servers.size() > ScanCursor::most_servers)
+  if (servers.size() > ScanList::most_servers)
     return answer("-ERR SCAN goes over 4096 servers at most\r\n");
-  const auto nodes = nodes_of(pool());
-  const auto cursor = nodes.empty() ? read_scan_cursor(words[1], servers.size())
-                                    : read_scan_cursor(words[1], nodes);
+  if (servers.size() == 0) return client_.answer(Failure::refused);  // a cluster that is not found
+  const auto list = list_of(pool(), client_.mode().db);
+  const auto cursor = list.read(words[1]);
   if (!cursor)
-    return answer(nodes.empty() ? "-ERR invalid cursor\r\n"
-                                : "-ERR invalid cursor: it is of a node that is another one now; "
-                                  "begin again with 0\r\n");
+    return answer(
+        "-ERR invalid cursor: not of the servers and the database of now; begin again "
+        "with 0\r\n");
   // No setting may skip an ejected server: the client would miss its keys without knowing it.
   if (!servers[cursor->place]->health().well()) return client_.answer(Failure::refused);
   const std::string own = std::to_string(cursor->cursor);
@@ -143,7 +123,7 @@ void ClientSession::scan(Words words, std::string_view, const Plan& plan) {
   asked[1] = own;
   std::string bytes;
   resp::append_command(bytes, asked);
-  SideRequest::make<ScanRequest>(client_, plan, cursor->place, std::move(bytes)).begin();
+  SideRequest::make<ScanRequest>(client_, plan, list, cursor->place, std::move(bytes)).begin();
 }
 
 }  // namespace sluice::proxy::flow
