@@ -47,6 +47,8 @@ struct Script {
   /// ends with a server's own words to the letter ("LOADING Redis is loading ...") is taken for the
   /// server: none, and in a cluster it is sent again until the call's deadline.
   bool is_of_sluice = false;
+  /// As `sharded`, but with PUBLISH: for a proxy, which may stand before a cluster.
+  const Script* guarded = nullptr;
 };
 
 using Words = std::span<const std::string_view>;
