@@ -85,6 +85,7 @@ Task<DurableLine::Answer> exchange_batch(Link& link, Batch batch, Request reques
   auto& replies = answer.replies;
   answer.outcome = co_await exchange(link, request, replies, deadline, options, slot);
   if (answer.outcome.returned) co_return answer;
+  static const std::vector<std::string> asking{"ASKING"};
   // Only when another client flushes the scripts in the middle of the batch.
   for (int repeat = 0; repeat < most_script_repeats; ++repeat) {
     std::vector<std::size_t> forgotten;
@@ -93,8 +94,12 @@ Task<DurableLine::Answer> exchange_batch(Link& link, Batch batch, Request reques
     for (std::size_t i = 0; i < replies.size(); ++i) {
       const bool is_wait = waits && i + 1 == replies.size() && !forgotten.empty();
       if (!is_wait && !(batch.items()[i].script && is_forgotten_script(replies[i]))) continue;
-      forgotten.push_back(i);
-      add_item(again, batch.items()[i], is_wait);
+      // The server has forgotten the ASKING before it, too.
+      const bool asks = !is_wait && i > 0 && batch.items()[i - 1].words == asking;
+      for (auto place = i - (asks ? 1 : 0); place <= i; ++place) {
+        forgotten.push_back(place);
+        add_item(again, batch.items()[place], true);
+      }
     }
     if (forgotten.empty()) break;
     std::vector<Value> answers(forgotten.size());
