@@ -71,7 +71,8 @@ struct CallOptions {
   /// after it were acknowledged: it carries an id that the script remembers, or a version that it
   /// compares, or takes at most what ends with a lease. So it may be sent again after a broken
   /// connection, of which a network may hold the first copy and deliver it late. Not so: the call
-  /// throws Error with effect unknown. What only reads is sent again anyway. The test
+  /// throws Error with effect unknown. What only reads is sent again anyway. A batch that ends with
+  /// WAIT travels with others, and is sent again if all of them may be. The test
   /// LateCopies.BC01_UndoNothingThatWasAcknowledged walks all calls of Sluice that say it.
   bool repeatable = false;
   /// No caller waits for the reply: it is read with the next one, or some 10 ms later, so that no
