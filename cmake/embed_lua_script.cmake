@@ -43,28 +43,35 @@ function(append_constant name text)
     string(SUBSTRING "${text}" 1 -1 text)
   endforeach()
   # The edition for a cluster: a message goes to those who subscribed to its shard channel, lines that begin with "-- sharded: " are no
-  # comments, and src/store/unmoved.lua stands before it, unless it says that it needs no such guard.
+  # comments, and src/store/unmoved.lua stands before it, unless it says that it needs no such guard. So it does before the edition for a
+  # proxy, whose clients hear of a message by SUBSCRIBE.
   string(REPLACE "'PUBLISH'" "'SPUBLISH'" sharded "${text}")
   string(REPLACE "'NUMSUB'" "'SHARDNUMSUB'" sharded "${sharded}")
   string(REPLACE "-- sharded: " "" sharded "${sharded}")
   string(FIND "\n${text}" "\n-- Goes on while its slot moves: " unguarded)
   without_comments("${text}" text)
   without_comments("${sharded}" sharded)
+  set(guarded "${text}")
   if(unguarded EQUAL -1)
     set(sharded "${unmoved} ${sharded}")
+    set(guarded "${unmoved} ${text}")
   endif()
   string(SHA1 sha1 "${text}")
   string(REGEX REPLACE "[^a-zA-Z0-9]" "_" symbol ${name})
   set(constant "\"${name}\", R\"lua(${text})lua\", \"${sha1}\"")
-  if(NOT sharded STREQUAL text)
-    string(SHA1 sha1 "${sharded}")
-    set(constants "${constants}
-inline constexpr Script ${symbol}_sharded{\"${name}\", R\"lua(${sharded})lua\", \"${sha1}\", nullptr, true};
+  foreach(edition IN ITEMS sharded guarded)
+    set(of_${edition} nullptr)
+    if(edition STREQUAL guarded AND guarded STREQUAL sharded)
+      set(of_guarded ${of_sharded})
+    elseif(NOT ${edition} STREQUAL text)
+      string(SHA1 sha1 "${${edition}}")
+      set(of_${edition} &${symbol}_${edition})
+      set(constants "${constants}
+inline constexpr Script ${symbol}_${edition}{\"${name}\", R\"lua(${${edition}})lua\", \"${sha1}\", nullptr, true};
 ")
-    set(constant "${constant}, &${symbol}_sharded, true")
-  else()
-    set(constant "${constant}, nullptr, true")
-  endif()
+    endif()
+  endforeach()
+  set(constant "${constant}, ${of_sharded}, true, ${of_guarded}")
   set(constants "${constants}
 inline constexpr Script ${symbol}{${constant}};
 " PARENT_SCOPE)

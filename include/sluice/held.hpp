@@ -98,8 +98,7 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
   Held(Held && other) noexcept = default;
   Held& operator=(Held&& other) noexcept;
   /// Releases: sends the request at once, in order with what this thread sends later, and does not
-  /// wait for the reply. With a Durability the next acquire goes over another connection, and may
-  /// come before it: `release()` waits. Never throws; a failure is logged and counted in
+  /// wait for the reply. Never throws; a failure is logged and counted in
   /// `sluice_lock_release_failures_total`, and the hold then ends with its lease.
   ~Held();
 

@@ -47,6 +47,8 @@ struct Script {
   /// ends with a server's own words to the letter ("LOADING Redis is loading ...") is taken for the
   /// server: none, and in a cluster it is sent again until the call's deadline.
   bool is_of_sluice = false;
+  /// As `sharded`, but with PUBLISH: for a proxy, which may stand before a cluster.
+  const Script* guarded = nullptr;
 };
 
 using Words = std::span<const std::string_view>;
@@ -69,7 +71,8 @@ struct CallOptions {
   /// after it were acknowledged: it carries an id that the script remembers, or a version that it
   /// compares, or takes at most what ends with a lease. So it may be sent again after a broken
   /// connection, of which a network may hold the first copy and deliver it late. Not so: the call
-  /// throws Error with effect unknown. What only reads is sent again anyway. The test
+  /// throws Error with effect unknown. What only reads is sent again anyway. A batch that ends with
+  /// WAIT travels with others, and is sent again if all of them may be. The test
   /// LateCopies.BC01_UndoNothingThatWasAcknowledged walks all calls of Sluice that say it.
   bool repeatable = false;
   /// No caller waits for the reply: it is read with the next one, or some 10 ms later, so that no

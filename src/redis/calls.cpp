@@ -85,6 +85,7 @@ Task<DurableLine::Answer> exchange_batch(Link& link, Batch batch, Request reques
   auto& replies = answer.replies;
   answer.outcome = co_await exchange(link, request, replies, deadline, options, slot);
   if (answer.outcome.returned) co_return answer;
+  static const std::vector<std::string> asking{"ASKING"};
   // Only when another client flushes the scripts in the middle of the batch.
   for (int repeat = 0; repeat < most_script_repeats; ++repeat) {
     std::vector<std::size_t> forgotten;
@@ -93,8 +94,12 @@ Task<DurableLine::Answer> exchange_batch(Link& link, Batch batch, Request reques
     for (std::size_t i = 0; i < replies.size(); ++i) {
       const bool is_wait = waits && i + 1 == replies.size() && !forgotten.empty();
       if (!is_wait && !(batch.items()[i].script && is_forgotten_script(replies[i]))) continue;
-      forgotten.push_back(i);
-      add_item(again, batch.items()[i], is_wait);
+      // The server has forgotten the ASKING before it, too.
+      const bool asks = !is_wait && i > 0 && batch.items()[i - 1].words == asking;
+      for (auto place = i - (asks ? 1 : 0); place <= i; ++place) {
+        forgotten.push_back(place);
+        add_item(again, batch.items()[place], true);
+      }
     }
     if (forgotten.empty()) break;
     std::vector<Value> answers(forgotten.size());
@@ -205,7 +210,7 @@ Task<void> DurableLine::attend(std::shared_ptr<Client> /*kept*/, std::shared_ptr
 Task<std::vector<DurableLine::Answer>> DurableLine::send(std::vector<CallerPtr> callers) {
   Batch all;
   Request request{Request::Kind::batch};
-  CallOptions options{.repeatable = true};
+  CallOptions options{.repeatable = true, .unhurried = true};
   auto deadline = SteadyTime::min();
   for (const auto& caller : callers) deadline = std::max(deadline, caller->call.deadline);
   std::vector<Answer> answers(callers.size());
@@ -216,12 +221,14 @@ Task<std::vector<DurableLine::Answer>> DurableLine::send(std::vector<CallerPtr> 
     if (callers[place]->pass_to(Stage::sent) == Stage::left) continue;
     sent.push_back(place);
     options.repeatable &= call.options.repeatable;
+    options.unhurried &= call.options.unhurried;
     options.timeout = std::max(options.timeout, call.options.timeout);
     for (std::size_t i = 0; i + 1 < call.batch.size(); ++i) all.add(call.batch.items()[i]);
   }
   if (sent.empty()) co_return answers;
   const Call& first = callers[sent.front()]->call;
-  all.add(first.batch.items().back());
+  const bool waits = !std::exchange(options.unhurried, false) || all.empty();
+  if (waits) all.add(first.batch.items().back());
   for (const auto& item : all.items()) add_item(request, item, true);  // looked at before
   auto exchanged =
       exchange_batch(*link_, std::move(all), std::move(request), deadline, options, first.slot);
@@ -232,7 +239,7 @@ Task<std::vector<DurableLine::Answer>> DurableLine::send(std::vector<CallerPtr> 
     answers[place].outcome = answer.outcome;
     auto& replies = answers[place].replies;
     replies.assign(std::move_iterator{next}, std::move_iterator{end});
-    replies.push_back(answer.replies.back());
+    replies.push_back(waits ? answer.replies.back() : Value::integer(0));
     next = end;
   }
   co_return answers;

@@ -1,23 +1,26 @@
 #include "redis/channels.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/callback.hpp"
 
 namespace sluice::redis {
 
-void Handler::call(const Message& message) {
+void Handler::call(const Message& message, const std::function<bool()>& is_due) {
+  std::thread::id before;
   {
     std::unique_lock lock{mutex_};
     // Two connections may tell it, of two nodes.
     const auto self = std::this_thread::get_id();
     idle_.wait(lock, [&] { return caller_ == std::thread::id{} || caller_ == self; });
     if (ended_) return;
-    caller_ = self;
+    before = std::exchange(caller_, self);
   }
-  call_user("a handler of channel '" + message.channel + "'", [&] { function_(message); });
+  if (is_due())
+    call_user("a handler of channel '" + message.channel + "'", [&] { function_(message); });
   const std::lock_guard lock{mutex_};
-  caller_ = {};
+  caller_ = before;
   idle_.notify_all();
 }
 

@@ -22,7 +22,12 @@ class Handler {
   explicit Handler(MessageHandler function) : function_(std::move(function)) {}
 
   /// Calls it, unless it was ended. What it throws is logged.
-  void call(const Message& message);
+  void call(const Message& message) {
+    call(message, [] { return true; });
+  }
+  /// The same if `is_due`, which is asked in turn with the calls: so they come in the order of what
+  /// it decides by.
+  void call(const Message& message, const std::function<bool()>& is_due);
   /// Afterwards it is not called any more, and is not being called (unless by this very thread).
   void end();
 

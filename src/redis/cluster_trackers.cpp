@@ -25,8 +25,10 @@ void ClusterTrackers::Tracker::follow_too(const NodePtr& node) {
 
 void ClusterTrackers::Tracker::change(const std::vector<NodePtr>& nodes) {
   std::vector<AtNode> joined, left;
-  bool was_told = false, is_told = false;
-  {
+  const Message lost{.kind = Message::Kind::lost,
+                     .channel = prefix_,
+                     .payload = "slots of the cluster have another master"};
+  handler_.call(lost, [&] {
     const std::lock_guard lock{mutex_};
     for (auto one = nodes_.begin(); one != nodes_.end();) {
       if (std::ranges::find(nodes, one->first) != nodes.end()) {
@@ -44,17 +46,16 @@ void ClusterTrackers::Tracker::change(const std::vector<NodePtr>& nodes) {
       auto tracker = std::make_shared<Trackers::Tracker>(prefix_, std::move(take));
       joined.push_back(nodes_[node] = {.client = node->client, .tracker = std::move(tracker)});
     }
-    was_told = is_told_;
-    if (!joined.empty() || !left.empty()) is_told = is_told_ = is_told_by_all();
-  }
+    const bool was_told = is_told_;
+    if (!joined.empty() || !left.empty()) is_told_ = is_told_by_all();
+    return was_told && !joined.empty();
+  });
   for (const auto& one : left) one.client->trackers().remove(*one.tracker);
-  if (was_told && !joined.empty())
-    handler_.call({.kind = Message::Kind::lost,
-                   .channel = prefix_,
-                   .payload = "slots of the cluster have another master"});
   // A node that has left tells no more of what was read there.
-  if (is_told && !left.empty())
-    handler_.call({.kind = Message::Kind::gap, .channel = prefix_, .payload = {}});
+  handler_.call({.kind = Message::Kind::gap, .channel = prefix_, .payload = {}}, [&] {
+    const std::lock_guard lock{mutex_};
+    return is_told_ && !left.empty();
+  });
   for (const auto& one : joined) one.client->trackers().add(one.tracker);
 }
 
@@ -63,34 +64,31 @@ bool ClusterTrackers::Tracker::is_told_by_all() const {
          std::ranges::all_of(nodes_, [](const auto& one) { return one.second.is_told; });
 }
 
+/// A gap that one node brings to an end says that all of them tell: behind the loss of another one
+/// it would be wrong. So what is told is decided in turn with the telling.
 void ClusterTrackers::Tracker::take(const Node* from, const Message& message) {
-  bool tells = false;
-  {
+  handler_.call(message, [&] {
     const std::lock_guard lock{mutex_};
     const auto at =
         std::ranges::find(nodes_, from, [](const auto& one) { return one.first.get(); });
-    if (at == nodes_.end()) return;
+    if (at == nodes_.end()) return false;
     switch (message.kind) {
-      case Message::Kind::published: tells = is_told_; break;
-      case Message::Kind::gap:
-        at->second.is_told = true;
-        tells = is_told_ = is_told_by_all();
-        break;
-      case Message::Kind::lost:
-        at->second.is_told = false;
-        // Before the first gap, too: a store that refuses says so.
-        tells = std::exchange(is_told_, false) || !is_told_by_all();
-        break;
+      case Message::Kind::published: return is_told_;
+      case Message::Kind::gap: at->second.is_told = true; return is_told_ = is_told_by_all();
+      // Before the first gap, too: a store that refuses says so.
+      case Message::Kind::lost: at->second.is_told = is_told_ = false; return true;
     }
-  }
-  if (tells) handler_.call(message);
+    return false;
+  });
 }
 
 void ClusterTrackers::Tracker::end() {
+  {
+    const std::lock_guard following{following_};
+    has_ended_ = true;
+    change({});
+  }
   handler_.end();
-  const std::lock_guard following{following_};
-  has_ended_ = true;
-  change({});
 }
 
 void ClusterTrackers::add(std::shared_ptr<Tracker> tracker, const std::vector<NodePtr>& masters) {

@@ -1,9 +1,9 @@
 /// Batches whose writes have to be on replicas: those that end with the same WAIT share a
 /// connection of their own, since WAIT speaks of the writes of one connection, and holds it up.
 ///
-/// What comes while one WAIT is under way goes into the next: many batches, one WAIT. They are
-/// executed in the order of the calls, so that what takes a request back comes after the request,
-/// also when that was given up unanswered.
+/// What comes while one WAIT is under way goes into the next: many batches, one WAIT, and none
+/// where no caller waits for a reply. They are executed in the order of the calls, so that what
+/// takes a request back comes after the request, also when that was given up unanswered.
 #pragma once
 
 #include <atomic>

@@ -93,6 +93,7 @@ bool Greeting::take(const Value& reply) {
   }
   check_kind(step, reply);
   if (step == Step::hello) {
+    is_of_proxy_ = told(reply, "mode") == "proxy";
     check_mode(reply);
     check_role(reply);
   }

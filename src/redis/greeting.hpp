@@ -27,6 +27,8 @@ class Greeting {
   bool take(const Value& reply);
   /// The server has answered something.
   bool has_begun() const noexcept { return taken_ > 0; }
+  /// What stands behind it, it does not say.
+  bool is_of_proxy() const noexcept { return is_of_proxy_; }
   /// The id that a node of a cluster tells; empty: none.
   const std::string& node_id() const noexcept { return node_id_; }
   struct Refused {
@@ -55,6 +57,7 @@ class Greeting {
   const std::vector<std::string> channels_;
   std::size_t subscribed_ = 0;  // of them, or refused
   std::vector<Refused> refused_;
+  bool is_of_proxy_ = false;
   std::string node_id_;
   std::string warning_;
 };

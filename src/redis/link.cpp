@@ -330,6 +330,7 @@ void Link::take_greeting(const Value& reply) {
     if (const auto why = hearer_.refuse_node(id); !why.empty())
       return lose(Error{Errc::server, fmt::format("{}: {}", server_, why)});
   state_ = State::ready;
+  is_of_proxy_.store(greeting_->is_of_proxy(), std::memory_order_relaxed);
   ready_since_ = last_heard_;
   tried_ = true;
   refused_ = greeting_->refused();

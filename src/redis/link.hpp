@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -70,6 +71,8 @@ class Link final : public Source, public Driver {
   void close();
   /// No call is under way, not even one that its caller has given up.
   bool is_free();
+  /// It was by its last greeting.
+  bool is_of_proxy() const noexcept { return is_of_proxy_.load(std::memory_order_relaxed); }
 
   /// Gives back the calls that wait for a connection and whose slot is another node's now, in their
   /// order.
@@ -199,6 +202,7 @@ class Link final : public Source, public Driver {
   std::optional<Error> last_failure_;
   bool tried_ = false;             // the first attempt has ended
   std::uint64_t connections_ = 0;  // that reached ready
+  std::atomic<bool> is_of_proxy_{false};
   Backoff backoff_;
   SteadyTime retry_at_{};
   SteadyTime attempt_ends_{};

@@ -195,6 +195,17 @@ Task<Listener> listen_on(ClientPtr client, std::string channel, MessageHandler f
   co_return Listener{std::move(registration)};
 }
 
+const Script& guarded(const Script& script) { return script.guarded ? *script.guarded : script; }
+
+Batch guarded(const Batch& batch) {
+  Batch all;
+  for (auto item : batch.items()) {
+    if (item.script) item.script = &guarded(*item.script);
+    all.add(std::move(item));
+  }
+  return all;
+}
+
 class RedisStore final : public Store {
  public:
   explicit RedisStore(ClientPtr client, std::shared_ptr<MasterFinder> finder = nullptr,
@@ -233,13 +244,14 @@ class RedisStore final : public Store {
 
   Task<Value> run(const Script& script, Words keys, Words args, CallOptions options) override {
     Request request;
-    request.add(script, keys, args);
+    request.add(client_->link().is_of_proxy() ? guarded(script) : script, keys, args);
     return call(client_, std::move(request), options);
   }
 
   Task<std::vector<Value>> run(Batch batch, CallOptions options) override {
     if (batch.empty()) return Task<std::vector<Value>>::ready();
     const auto wait = replica_wait_of(batch);
+    if (client_->link().is_of_proxy()) batch = guarded(batch);
     Request request{Request::Kind::batch};
     for (std::size_t i = 0; i < batch.size() - (wait ? 1 : 0); ++i)
       add_item(request, batch.items()[i]);

@@ -118,9 +118,9 @@ namespace {
 bool is_refused_whole(const Error& error, std::string_view reply) {
   if (error.errc() == Errc::read_only || error.errc() == Errc::out_of_space)
     return error.effect() == Effect::none;
-  constexpr std::string_view beginnings[] = {"NOSCRIPT ", "NOAUTH ",      "WRONGPASS ",
-                                             "BUSY ",     "LOADING ",     "MASTERDOWN ",
-                                             "NOPERM ",   resp::unreached};
+  constexpr std::string_view beginnings[] = {
+      "NOSCRIPT ",   "NOAUTH ", "WRONGPASS ", "BUSY ",        "LOADING ",
+      "MASTERDOWN ", "NOPERM ", "TRYAGAIN ",  "CLUSTERDOWN ", resp::unreached};
   return error.effect() == Effect::none &&
          std::ranges::any_of(beginnings,
                              [reply](std::string_view text) { return reply.starts_with(text); });

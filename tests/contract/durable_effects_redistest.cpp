@@ -5,8 +5,13 @@
 
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "lock/fair/fair_mutex.lua.hpp"
+#include "lock/multi/multi.lua.hpp"
+#include "lock/mutex/mutex.lua.hpp"
+#include "lock/shared/release.lua.hpp"
 #include "sluice/cache_guard.hpp"
 #include "sluice/fair_mutex.hpp"
 #include "sluice/multi_lock.hpp"
@@ -14,6 +19,7 @@
 #include "sluice/number.hpp"
 #include "sluice/open.hpp"
 #include "sluice/permit_semaphore.hpp"
+#include "sluice/sale.hpp"
 #include "sluice/semaphore.hpp"
 #include "sluice/shared_mutex.hpp"
 #include "support/comes_true.hpp"
@@ -169,6 +175,53 @@ TEST_F(DurableEffects, D02_AScriptThatFailedBesideOneThatWroteIsNotNothing) {
   } catch (const Error& failure) {
     EXPECT_EQ(failure.effect(), Effect::unknown) << failure.message();
   }
+}
+
+/// The type of its numbers is entered, and then what the user may not write is refused.
+TEST_F(DurableEffects, F7_ASaleThatIsRefusedBehindItsTypeIsNotNothing) {
+  side_.command({"ACL", "SETUSER", "half", "on", ">word", "+@all", "&*", "%R~*"});
+  const auto store = open(fmt::format("redis://half:word@127.0.0.1:{}", server_.port()));
+  for (const auto* const writes : {"%RW~nothing", "%RW~sluice:sales:*"}) {
+    side_.command({"ACL", "SETUSER", "half", writes});
+    try {
+      Sale::create(*store, {.name = "s", .stock = 1, .number_type = "MT"}).get();
+      ADD_FAILURE() << "it may not write";
+    } catch (const Error& failure) {
+      const bool has_written = side_.command({"DBSIZE"}) != Value::integer(0);
+      EXPECT_EQ(failure.effect(), has_written ? Effect::unknown : Effect::none)
+          << writes << ": " << failure.message();
+    }
+  }
+  EXPECT_EQ(side_.command({"DBSIZE"}), Value::integer(1)) << "the types alone";
+}
+
+/// A hold ends, and its release is slow; the thread asks for the lock again.
+template <class Lock, class... Names>
+void end_and_begin(FaultProxy& proxy, Store& store, const Script& release, Names... names) {
+  constexpr Durability a_copy{.replicas = 1, .within = 10s};
+  Lock lock{store, names..., {.durability = a_copy}};
+  auto held = lock.try_acquire().get();
+  ASSERT_TRUE(held) << release.name;
+  const auto slow = proxy.on(request_of(release), {LineFault::hold});
+  held.reset();
+  const std::jthread network{[&] {
+    EXPECT_TRUE(proxy.await_hits(slow));
+    std::this_thread::sleep_for(50ms);  // an acquire by another way would be answered by then
+    proxy.let_go();
+  }};
+  EXPECT_TRUE(lock.try_acquire().get()) << release.name;
+}
+
+TEST(DurableOrder, F1_AThreadsNextAcquireComesAfterItsRelease) {
+  const RedisServer server;
+  const RedisServer replica{{fmt::format("replicaof 127.0.0.1 {}", server.port())}};
+  FaultProxy proxy{server.port()};
+  const auto store = open(proxy.url());
+  end_and_begin<Mutex>(proxy, *store, scripts::lock_mutex_release, "m");
+  end_and_begin<FairMutex>(proxy, *store, scripts::lock_fair_release, "f");
+  end_and_begin<SharedMutex>(proxy, *store, scripts::lock_shared_release, "s");
+  end_and_begin<MultiLock>(proxy, *store, scripts::lock_multi_release,
+                           std::vector<std::string>{"a", "b"});
 }
 
 /// Who may not ask for replicas is told before anything is done: no number is burnt.

@@ -14,6 +14,7 @@
 #include "lock/mutex/leased_lock.hpp"
 #include "lock/quorum/quorum.lua.hpp"
 #include "lock/wait/report_waiters.lua.hpp"
+#include "proxy/support/proxy_under_test.hpp"
 #include "sluice/bucketed_sale.hpp"
 #include "sluice/cache_guard.hpp"
 #include "sluice/fair_mutex.hpp"
@@ -466,6 +467,7 @@ bool is_refused(const Value& reply) {
 /// What a call of it does on one server.
 struct Done {
   std::string reply;
+  bool is_error;
   std::set<std::string> keys;
 };
 
@@ -494,6 +496,31 @@ std::string trouble_of(Nodes& nodes, const RecordedScript& call, const Done& don
                      done.keys.size());
 }
 
+/// The same of a program that does not know of the cluster: a proxy stands before it.
+std::string trouble_behind_proxy(Nodes& nodes, Store& store, const RecordedScript& call,
+                                 const Done& done) {
+  const auto here = nodes.keys(false), there = nodes.keys(true);
+  const std::vector<std::string_view> keys{call.keys.begin(), call.keys.end()};
+  const std::vector<std::string_view> args{call.args.begin(), call.args.end()};
+  std::string reply, failure;
+  try {
+    reply = shape_of(store.run(*call.script, keys, args).get());
+  } catch (const Error& error) {
+    failure = error.message();
+  }
+  const auto here_after = nodes.keys(false), there_after = nodes.keys(true);
+  if (failure.contains("timed out")) return "";  // the machine is slow
+  if (!failure.empty())
+    return here == here_after && there == there_after ? "" : "it has written, and says " + failure;
+  const std::string_view script = call.script->name;
+  if (script.starts_with("sale/") || script == "store/info" || done.is_error) return "";
+  if (reply != done.reply)
+    return fmt::format("it says {}, where one server says {}", reply, done.reply);
+  auto all = names_of(here_after);
+  all.merge(names_of(there_after));
+  return all == done.keys ? "" : fmt::format("{} keys, not {}", all.size(), done.keys.size());
+}
+
 /// Each share of the keys at the two nodes, or 16 of them by chance.
 std::vector<std::size_t> shares_of(const RecordedScript& call) {
   std::vector<std::size_t> shares;
@@ -509,6 +536,9 @@ const std::set<std::string> not_played{
     "store/unmoved",       "lock/fair/hand_over", "lock/shared/settle", "sale/drop_recovery",
     "sale/join",           "sale/regroup",        "sale/shut",          "sale/take_again",
     "sale/needs_recovery", "sale/reread",         "sale/take_out",      "server/end_entry"};
+
+/// A refusal takes the proxy all of its `timeout`.
+constexpr int behind_proxy_each = 10;
 
 TEST(MovingSlot, D06_EachScriptIsDoneWholeOrRefusedWhole) {
   test::ClusterRig rig{{.masters = 2, .replicas = 0}};
@@ -534,16 +564,24 @@ TEST(MovingSlot, D06_EachScriptIsDoneWholeOrRefusedWhole) {
   for (const auto& name : test::all_scripts())
     EXPECT_TRUE(seen.contains(name) || not_played.contains(name)) << "nobody plays " << name;
   Nodes nodes{rig};
+  test::ProxyUnderTest proxy{test::PoolLines{
+      {"redis: true", "timeout: 15", fmt::format("cluster: [127.0.0.1:{}]", rig.node(0).port())}}};
+  const auto behind_proxy = open(fmt::format("redis://127.0.0.1:{}", proxy.port()));
   std::map<std::string, int> troubles;
   int cases = 0, unsound = 0;
   for (const auto& call : calls) {
     nodes.set(call, 0, false);
     const auto reply = nodes.run(call, false);
-    const Done done{shape_of(reply), names_of(nodes.keys(false))};
+    const Done done{shape_of(reply), reply.is_error(), names_of(nodes.keys(false))};
     for (const auto moved : shares_of(call)) {
       nodes.set(call, moved, true);
       ++cases;
-      const auto trouble = trouble_of(nodes, call, done);
+      auto trouble = trouble_of(nodes, call, done);
+      if (trouble.empty() && cases % behind_proxy_each == 0) {
+        nodes.set(call, moved, true);
+        trouble = trouble_behind_proxy(nodes, *behind_proxy, call, done);
+        if (!trouble.empty()) trouble = "proxy: " + trouble;
+      }
       unsound += !trouble.empty();
       if (trouble.empty() || troubles[std::string{call.script->name}]++ > 0) continue;
       ADD_FAILURE() << call.script->name << ", " << moved << " of " << call.before.size()

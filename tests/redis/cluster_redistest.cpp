@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <ctime>
 #include <functional>
 #include <thread>
 
@@ -111,6 +112,25 @@ TEST_F(ClusterStoreTest, ABatchGoesToAllNodesAndKeepsItsOrderAtEach) {
   ASSERT_EQ(replies.size(), 300U);
   for (int i = 0; i < 300; ++i)
     EXPECT_EQ(replies[static_cast<std::size_t>(i)], Value::integer(i / 10 + 1));
+}
+
+/// Of the processor, whatever else the machine does.
+std::chrono::nanoseconds cost_of_item(Store& store, int items) {
+  Batch batch;
+  for (int i = 0; i < items; ++i) batch.add({"SET", std::to_string(i), "1"});
+  const auto begin = std::clock();
+  store.run(std::move(batch)).get();
+  return std::chrono::nanoseconds{(std::clock() - begin) * (1'000'000'000 / CLOCKS_PER_SEC)} /
+         items;
+}
+
+TEST_F(ClusterStoreTest, F8_AnItemOfALargeBatchCostsWhatOneOfASmallBatchDoes) {
+  auto small = cost_of_item(*store, 2'000), large = cost_of_item(*store, 32'000);
+  for (int i = 0; i < 3 && large > 4 * small; ++i) {
+    small = std::max(small, cost_of_item(*store, 2'000));
+    large = std::min(large, cost_of_item(*store, 32'000));
+  }
+  EXPECT_LE(large, 4 * small);
 }
 
 TEST_F(ClusterStoreTest, ASlotThatMovesIsFollowed) {

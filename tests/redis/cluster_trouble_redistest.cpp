@@ -699,6 +699,39 @@ bool has_blocked_client(std::size_t node, test::ClusterRig& rig) {
          std::string::npos;
 }
 
+/// The item before it brings the text, and is refused with it.
+TEST_F(ClusterTrouble, AForgottenScriptOfADurableBatchIsAskedForAgain) {
+  static const std::string text = "return redis.call('rpush', KEYS[1], 'x')";
+  const auto sha1 = sha1_hex(text);
+  const Script script{"test", text, sha1};
+  const auto from = master_of("{m}");
+  const auto to = other_than("{m}");
+  const int slot = hash_slot("{m}");
+  const auto push = [&](std::vector<std::vector<std::string_view>> calls, milliseconds timeout) {
+    Batch batch;
+    for (const auto& keys : calls) batch.add(script, keys, {});
+    batch.add({"WAIT", "1", "1000"});
+    return store->run(std::move(batch), {.timeout = timeout}).get();
+  };
+  for (const auto* const key : {"a", "b", "c"})
+    if (master_of(key) == to) push({{key}}, 10s);  // the connection knows the script
+  rig().begin_move(slot, from, to);
+  auto target = rig().client_of(to);
+  target.command({"ASKING"});
+  target.command({"SET", "{m}there", "1"});
+  target.command({"SCRIPT", "FLUSH"});
+  target.command({"CONFIG", "RESETSTAT"});
+  const auto replies = push({{"{m}nowhere", "{m}there"}, {"{m}new"}}, 300ms);
+  EXPECT_TRUE(replies.at(0).is_error()) << "its keys are at two nodes, as far as these know";
+  EXPECT_EQ(replies.at(1), Value::integer(1));
+  const auto errors = target.command({"INFO", "errorstats"}).as_text();
+  EXPECT_NE(errors.find("errorstat_NOSCRIPT"), std::string::npos) << errors;
+  EXPECT_EQ(errors.find("errorstat_MOVED"), std::string::npos) << errors;
+  rig().move_keys(slot, from, to);
+  rig().end_move(slot, from, to);
+  rig().move_slot(slot, to, from);
+}
+
 TEST_F(ClusterTrouble, T19_ABlockingCommandGoesOnAtTheNewMaster) {
   const auto before = master_of("{queue}");
   std::jthread waiting{[&] {

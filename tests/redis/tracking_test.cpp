@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "redis/cluster.hpp"
@@ -252,6 +254,43 @@ TEST_F(TrackedNodes, D17_AreTrustedWhileAllOfThemTellAndForgottenWhenOneLeaves) 
     ASSERT_EQ(is_open, !followed.empty() && telling == followed) << "after step " << step;
     ASSERT_TRUE(!was_read || !is_open || flushes > before) << "after step " << step;
   }
+}
+
+/// While a gap is told, one node is lost and tells again, and then another one is lost: the second
+/// gap was right when its thread looked, and is not when it comes to tell it.
+TEST_F(TrackedNodes, AGapIsNotToldBehindTheLossOfAnotherNode) {
+  std::atomic<int> heard = 0;
+  bool trusts = false;
+  std::jthread tells_again;
+  const auto lose_both = [&] {
+    nodes[0]->client->trackers().lost("gone");
+    tells_again = std::jthread{[&] {
+      nodes[0]->client->trackers().connected();
+      tell(nodes[0]);
+    }};
+    const Value::Items push{Value::bulk_string("invalidate"),
+                            Value::aggregate(Value::Type::array, {Value::bulk_string("b:1")})};
+    // Whether that thread has decided shows in whether changes are told again.
+    for (int i = 0; i < 100 && heard == 0; ++i) {
+      std::this_thread::sleep_for(1ms);
+      nodes[1]->client->trackers().deliver(push);
+    }
+    nodes[1]->client->trackers().lost("gone, too");
+  };
+  int gaps = 0;
+  const auto other = std::make_shared<ClusterTrackers::Tracker>("b:", [&](const Message& message) {
+    if (message.kind == Message::Kind::published) return void(++heard);
+    trusts = message.kind == Message::Kind::gap;
+    if (trusts && ++gaps == 2) lose_both();
+  });
+  all.add(other, {nodes[0], nodes[1], nodes[2]});
+  for (const auto& node : nodes) tell(node);
+  ASSERT_TRUE(trusts);
+  all.follow({nodes[0], nodes[1]});
+  tells_again.join();
+  EXPECT_EQ(gaps, 2);
+  EXPECT_FALSE(trusts) << "the other node does not tell";
+  all.remove(other);
 }
 
 // --- servers ---

@@ -53,9 +53,9 @@ AcquireReply FairQueue::read_acquire_reply(const Value& reply, std::string_view 
 }
 
 Task<Value> FairQueue::ask_end(const Identity& who, CallOptions options) {
-  return store().run(scripts::lock_fair_release,
-                     {key(), queue_, deadlines_, tickets_, names_.token},
-                     {who.request(), names_.channel, ""}, options);
+  const std::string_view keys[] = {key(), queue_, deadlines_, tickets_, names_.token};
+  const std::string_view args[] = {who.request(), names_.channel, ""};
+  return run_end(store(), scripts::lock_fair_release, keys, args, durability(), options);
 }
 
 GiveUp FairQueue::give_up(const Identity& who) const {

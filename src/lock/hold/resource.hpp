@@ -59,6 +59,10 @@ using GiveUp = std::function<Task<Value>()>;
 /// request, as both then go by one connection, and the end comes after what it ends.
 GiveUp script_call(Store& store, const Script& script, Words keys, Words args,
                    const Durability& durability);
+/// Runs it to end a hold. One that nobody waits for goes by the connection of the next acquire, and
+/// so before it.
+Task<Value> run_end(Store& store, const Script& script, Words keys, Words args,
+                    const Durability& durability, CallOptions options);
 
 /// Threads: any. Nothing is decided here but how to ask.
 class Resource {

@@ -134,6 +134,13 @@ GiveUp script_call(Store& store, const Script& script, Words keys, Words args,
   };
 }
 
+Task<Value> run_end(Store& store, const Script& script, Words keys, Words args,
+                    const Durability& durability, CallOptions options) {
+  if (durability.replicas == 0 || !options.unhurried) return store.run(script, keys, args, options);
+  options.repeatable = true;
+  return reply_of(run_durably(store, script, keys, args, durability, options));
+}
+
 void note_ended(const Hold& hold) {
   if (!hold.queued) return;
   const auto give_up_again = [of = std::weak_ptr{hold.resource}, who = hold.who] {

@@ -193,7 +193,8 @@ std::vector<std::string> Group::words_of_end(const Identity& who, const std::str
 Task<Value> Group::ask_end(Identity who, CallOptions options, std::string inbox) {
   const auto words = words_of_end(who, inbox);
   const std::vector<std::string_view> args{words.begin(), words.end()};
-  Value reply = co_await store_.run(scripts::lock_multi_release, keys_, args, options);
+  Value reply = co_await run_end(store_, scripts::lock_multi_release, keys_, args,
+                                 terms_.durability, options);
   if (!are_integers(reply, members_.size())) throw unexpected_reply("lock/multi/release", reply);
   co_return reply;
 }

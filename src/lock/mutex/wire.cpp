@@ -70,7 +70,7 @@ Task<PassReply> MutexWire::ask_pass(const Identity& who, FencingToken last, cons
 Task<Value> MutexWire::ask_end(const Identity& who, CallOptions options) {
   const CallNames names{key()};
   const std::string_view args[] = {who.request(), names.channel(), common().most_hand_overs, ""};
-  return store().run(scripts::lock_mutex_release, names.keys(), args, options);
+  return run_end(store(), scripts::lock_mutex_release, names.keys(), args, durability(), options);
 }
 
 GiveUp MutexWire::give_up(const Identity& who) const {

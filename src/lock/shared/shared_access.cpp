@@ -112,11 +112,11 @@ AcquireReply SharedAccess::read_acquire_reply(const Value& reply, std::string_vi
 }
 
 Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {
-  return store().run(scripts::lock_shared_release,
-                     {key(), names_.token, names_.writers, names_.readers, names_.looks},
-                     {names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_,
-                      who.request(), letter(), ""},
-                     options);
+  const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers,
+                                   names_.looks};
+  const std::string_view args[] = {names_.hold_keys, names_.channel, preference_, overtaking_,
+                                   hand_overs_,      who.request(),  letter(),    ""};
+  return run_end(store(), scripts::lock_shared_release, keys, args, durability(), options);
 }
 
 GiveUp SharedAccess::give_up(const Identity& who) const {

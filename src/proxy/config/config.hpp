@@ -176,7 +176,8 @@ struct PoolSettings {
   std::vector<UserSettings> users;
   std::string server_user;
   std::string server_password;
-  std::vector<std::string> sentinels;  ///< host:port each; none: servers are where they say
+  std::vector<std::string> sentinels;       ///< host:port each; none: servers are where they say
+  std::optional<TlsSettings> sentinel_tls;  ///< empty: as server_tls
   std::string sentinel_user;
   std::string sentinel_password;
   ReadFrom read_from = ReadFrom::master;
@@ -203,6 +204,9 @@ struct PoolSettings {
 
   /// The servers are the nodes of a Redis Cluster, which tells who has which slot.
   bool is_of_cluster() const noexcept { return !cluster.empty(); }
+  const TlsSettings& tls_to_sentinels() const noexcept {
+    return sentinel_tls ? *sentinel_tls : server_tls;
+  }
   /// Keys may be on different servers.
   bool spreads_keys() const noexcept { return servers.size() > 1 || is_of_cluster(); }
   /// What a server refuses without having done it is sent again, to the one that does it.

@@ -122,7 +122,8 @@ std::string settings_as_markdown() {
   append_table<PoolSettings>(text, "Of a pool, as in twemproxy", Origin::twemproxy);
   append_table<PoolSettings>(text, "Of a pool, beyond twemproxy", Origin::sluice);
   append_table<ProcessSettings>(text, "Of the process: below `sluice:`", Origin::sluice);
-  append_table<TlsSettings>(text, "Of `listen_tls` and `server_tls`", Origin::sluice);
+  append_table<TlsSettings>(text, "Of `listen_tls`, `server_tls` and `sentinel_tls`",
+                            Origin::sluice);
   append_table<LimitSettings>(text, "Of `rate_limit`", Origin::sluice);
   append_table<MirrorSettings>(text, "Of `mirror`", Origin::sluice);
   append_table<UserSettings>(text, "Of a user in `users`", Origin::sluice);

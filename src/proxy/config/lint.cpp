@@ -244,8 +244,12 @@ constexpr PlainRule plain_rules[] = {
      },
      Severity::warning, "no-addresses", "rate_limit is for addresses, and it listens at a path",
      "clients of a unix socket have no address, and no limit.", "Write per_user."},
-    {[](const PoolSettings& pool) { return pool.server_tls.on && !pool.server_tls.verify; },
-     Severity::warning, "unchecked-certificate", "server_tls does not check certificates",
+    {[](const PoolSettings& pool) {
+       const auto is_unchecked = [](const TlsSettings& tls) { return tls.on && !tls.verify; };
+       return is_unchecked(pool.server_tls) || is_unchecked(pool.tls_to_sentinels());
+     },
+     Severity::warning, "unchecked-certificate",
+     "server_tls or sentinel_tls does not check certificates",
      "an attacker in between may read and change everything.",
      "Give ca, and remove verify: false."},
 };

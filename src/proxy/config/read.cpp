@@ -50,11 +50,12 @@ void check_tls(const PoolSettings& pool) {
   if (tls.on && (tls.certificate.empty() || tls.key.empty()))
     refuse(pool.place,
            fmt::format("listen_tls of the pool '{}' needs a certificate and its key", pool.name));
-  if (pool.server_tls.certificate.empty() != pool.server_tls.key.empty())
-    refuse(pool.place,
-           fmt::format(
-               "server_tls of the pool '{}' has a certificate or a key; it needs both, or none",
-               pool.name));
+  for (const auto& [name, towards] : {std::pair{"server_tls", &pool.server_tls},
+                                      std::pair{"sentinel_tls", &pool.tls_to_sentinels()}})
+    if (towards->certificate.empty() != towards->key.empty())
+      refuse(pool.place,
+             fmt::format("{} of the pool '{}' has a certificate or a key; it needs both, or none",
+                         name, pool.name));
 }
 
 /// Why this entry of `allow` cannot be meant; empty: it can.
@@ -128,9 +129,9 @@ void check_replicas(const PoolSettings& pool) {
 
 void check_sentinels(const PoolSettings& pool) {
   if (pool.sentinels.empty()) {
-    if (!pool.sentinel_user.empty() || !pool.sentinel_password.empty())
-      refuse(pool.place, fmt::format("the pool '{}' has a user or a password of Sentinels, and no "
-                                     "sentinels",
+    if (!pool.sentinel_user.empty() || !pool.sentinel_password.empty() || pool.sentinel_tls)
+      refuse(pool.place, fmt::format("the pool '{}' has a user, a password or TLS of Sentinels, "
+                                     "and no sentinels",
                                      pool.name));
     return;
   }
@@ -139,8 +140,8 @@ void check_sentinels(const PoolSettings& pool) {
                                    "'redis: true', or remove sentinels",
                                    pool.name));
   check_addresses(pool, "sentinels", pool.sentinels);
-  for (const auto& server : pool.servers)
-    if (server.name.find_first_of(":/") != std::string::npos)
+  for (const auto& server : pool.servers)  // that of an address is no name
+    if (server.name == name_of(server.text, server.endpoint) && server.name.contains(':'))
       refuse(server.place, fmt::format("the server '{}' of the pool '{}' names no master of its "
                                        "Sentinels; write the name behind a space",
                                        server.name, pool.name));

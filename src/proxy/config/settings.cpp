@@ -448,6 +448,18 @@ struct Tls : Structure {
   }
 };
 
+/// Where nothing is said, as others have it.
+struct OwnTls : Structure {
+  static constexpr std::string_view name = Tls::name;
+  static void read(const Node& node, const SettingRow& row, std::optional<TlsSettings>& value) {
+    Tls::read(node, row, value.emplace());
+  }
+  static std::string text(const std::optional<TlsSettings>& value) {
+    if (!value) return "";
+    return value->on ? Tls::text(*value) : "false";
+  }
+};
+
 struct Limits : Structure {
   static constexpr std::string_view name = "map";
   static void read(const Node& node, const SettingRow&, LimitSettings& value) {

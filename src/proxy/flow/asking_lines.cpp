@@ -124,8 +124,11 @@ class AskingLines::Line {
   void connect(const net::Address& address) {
     try {
       auto socket = net::Socket::start_connect(address);
-      const auto& tls = owner_.tls_->server;
-      const auto& name = owner_.settings_->server_tls.server_name;
+      const bool is_server = key_.use == Use::asks_server;
+      const auto& tls = is_server ? owner_.tls_->server : owner_.tls_->sentinel;
+      const auto& settings = *owner_.settings_;
+      const auto& name =
+          (is_server ? settings.server_tls : settings.tls_to_sentinels()).server_name;
       const auto& named = certified_.empty() ? key_.to.host : certified_;
       socket_ = tls ? tls->connect(std::move(socket), name.empty() ? named : name, failed_)
                     : std::make_unique<net::Socket>(std::move(socket));
@@ -258,8 +261,8 @@ AskingLines::~AskingLines() = default;
 bool AskingLines::are_alike(const PoolSettings& one, const PoolSettings& other) {
   const auto what = [](const PoolSettings& settings) {
     return std::tie(settings.sentinels, settings.sentinel_user, settings.sentinel_password,
-                    settings.cluster, settings.server_user, settings.server_password,
-                    settings.redis_auth, settings.server_tls);
+                    settings.sentinel_tls, settings.cluster, settings.server_user,
+                    settings.server_password, settings.redis_auth, settings.server_tls);
   };
   return what(one) == what(other);
 }

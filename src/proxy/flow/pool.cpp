@@ -53,6 +53,8 @@ std::shared_ptr<const PoolTls> PoolTls::read(const PoolSettings& settings) {
       tls->listen = net::TlsContext::for_server(config::files_of(settings.listen_tls));
     if (settings.server_tls.on)
       tls->server = net::TlsContext::for_client(config::files_of(settings.server_tls));
+    if (const auto& sentinel = settings.tls_to_sentinels(); sentinel.on)
+      tls->sentinel = net::TlsContext::for_client(config::files_of(sentinel));
   } catch (const Error& bad) {
     throw Error{Errc::bad_argument, fmt::format("pool '{}': {}", settings.name, bad.message())};
   }

@@ -70,6 +70,7 @@ struct SharedPool {
 struct PoolTls {
   std::optional<net::TlsContext> listen;  ///< none: clients speak plainly
   std::optional<net::TlsContext> server;  ///< none: the proxy speaks plainly with servers
+  std::optional<net::TlsContext> sentinel;
 
   /// Reads the files. Throws Error{bad_argument} that names the pool, the file and the reason.
   static std::shared_ptr<const PoolTls> read(const PoolSettings& settings);

@@ -43,6 +43,14 @@ alpha:
   mirror: {pool: third pool, reads: true, sample: 1/5, queue: 1mb}
   servers:
    - h:1:1
+watched:
+  listen: "*:4"
+  redis: true
+  sentinels: [s:1]
+  server_tls: true
+  sentinel_tls: false
+  servers:
+   - h:1:1 a/b
 third pool:
   listen: "*:3"
   servers:

@@ -446,6 +446,20 @@ TEST(ReadConfig, RatesAreAmountsInATime) {
   EXPECT_THAT(refusal(pool("rate_limit: {per_usr: 1/s}")), HasSubstr("did you mean 'per_user'?"));
 }
 
+TEST(ReadConfig, D19_SentinelsHaveTheTlsOfServersUnlessTheyHaveTheirOwn) {
+  const auto tls = [](const std::string& lines) {
+    auto yaml = pool("redis: true\nsentinels: [s:1]\n" + lines);
+    yaml.insert(yaml.size() - 1, " m");  // the name of the master
+    return read(yaml, "t.yml").pools.at(0).tls_to_sentinels();
+  };
+  EXPECT_FALSE(tls("").on);
+  EXPECT_EQ(tls("server_tls: {ca: x}").ca, "x");
+  EXPECT_FALSE(tls("server_tls: true\nsentinel_tls: false").on);
+  EXPECT_EQ(tls("server_tls: {ca: x}\nsentinel_tls: {ca: y}").ca, "y");
+  EXPECT_TRUE(tls("sentinel_tls: true").on);
+  EXPECT_THAT(refusal(pool("redis: true\nsentinel_tls: true")), HasSubstr("no sentinels"));
+}
+
 TEST(ReadConfig, ServersBehindSentinelsAreNamesOfMasters) {
   const auto pool = [](const std::string& settings, const std::string& server) {
     return "a:\n  listen: h:1\n" + settings + "  servers:\n   - " + server + "\n";
@@ -454,6 +468,9 @@ TEST(ReadConfig, ServersBehindSentinelsAreNamesOfMasters) {
   const auto settings = read(pool(watched, "h:2:1 shop"), "t.yml").pools.at(0);
   EXPECT_EQ(settings.sentinels, (std::vector<std::string>{"s1:26379", "[::1]:26379"}));
   EXPECT_THAT(refusal(pool(watched, "h:2:1")), HasSubstr("'h:2' of the pool 'a' names no master"));
+  for (const std::string name : {"a/b", "a:b", "/", "h:3", "h"})
+    EXPECT_EQ(read(pool(watched, "h:2:1 " + name), "t.yml").pools.at(0).servers.at(0).name, name);
+  EXPECT_THAT(refusal(pool(watched, "/r.sock:1")), HasSubstr("names no master"));
   EXPECT_THAT(refusal(pool("  sentinels: [s1:26379]\n", "h:2:1 shop")),
               HasSubstr("memcached knows none"));
   EXPECT_THAT(refusal(pool("  redis: true\n  sentinels: [s1]\n", "h:2:1 shop")),

@@ -5,6 +5,7 @@
 #include "proxy/flow/replica_reads.hpp"
 #include "proxy/support/asking.hpp"
 #include "proxy/support/proxy_under_test.hpp"
+#include "support/certificates.hpp"
 #include "support/collected_log.hpp"
 #include "support/comes_true.hpp"
 #include "support/free_port.hpp"
@@ -240,6 +241,38 @@ TEST(ProxyBeforeSentinels, D09_ServersWithoutAPasswordAreServed) {
   EXPECT_EQ(client.command({"AUTH", "sesame"}).as_text(), "OK");
   EXPECT_EQ(client.command({"INCR", "n"}).as_integer(), 1);
 }
+
+/// Who speaks TLS: the server, the Sentinel.
+class ProxyBeforeTls : public testing::TestWithParam<std::pair<bool, bool>> {};
+
+TEST_P(ProxyBeforeTls, D19_ServersAndSentinelsMayDiffer) {
+  const auto [server_tls, sentinel_tls] = GetParam();
+  const Certificates files;
+  const auto port = free_port();
+  const RedisServer server{files.redis(port, "no")};  // it has a plain port, too
+  const auto watching = free_port();
+  auto config = files.redis(sentinel_tls ? watching : 0, "no");
+  config.insert(
+      config.end(),
+      {fmt::format("port {}", sentinel_tls ? 0 : watching), "bind 127.0.0.1",
+       fmt::format("tls-replication {}", server_tls ? "yes" : "no"),
+       fmt::format("sentinel monitor a/b 127.0.0.1 {} 1", server_tls ? port : server.port())});
+  const SentinelRig::Sentinel sentinel{watching, config};
+  const auto tls = fmt::format("{{ca: {}}}", files["ca.pem"]);
+  PoolLines pool{{"redis: true", fmt::format("sentinels: [127.0.0.1:{}]", watching)}};
+  if (server_tls) pool.lines.push_back("server_tls: " + tls);
+  if (server_tls != sentinel_tls)
+    pool.lines.push_back("sentinel_tls: " + (sentinel_tls ? tls : "false"));
+  pool.lines.insert(pool.lines.end(), {"servers:", "- nowhere.example:1:1 a/b"});
+  ProxyUnderTest proxy{pool};
+  PlainClient client{proxy.port()};
+  EXPECT_EQ(client.command({"INCR", "n"}), Value::integer(1));
+  EXPECT_EQ(PlainClient{server.port()}.command({"GET", "n"}).as_text(), "1");
+}
+
+INSTANTIATE_TEST_SUITE_P(Deployments, ProxyBeforeTls,
+                         testing::Values(std::pair(false, false), std::pair(false, true),
+                                         std::pair(true, false), std::pair(true, true)));
 
 TEST(ProxyBeforeSentinels, D09_ARefusedPasswordIsTold) {
   SentinelRig rig{{.replicas = 0, .sentinels = 1, .master_config = {"requirepass other"}}};
