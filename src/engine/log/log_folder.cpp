@@ -25,9 +25,7 @@ bool has(const std::unique_ptr<Folder>& folder, std::string_view name) {
 class LogFolder final : public Folder {
  public:
   LogFolder(std::unique_ptr<Folder> above, std::unique_ptr<Folder> logs)
-      : above_(std::move(above)),
-        logs_(std::move(logs)),
-        path_(above_->path_of("appendonlydir")) {}
+      : above_(std::move(above)), logs_(std::move(logs)), path_(above_->path_of("appendonlydir")) {}
 
   std::unique_ptr<File> create(const std::string& name) override {
     if (!logs_) logs_ = open_folder(path_, Links::refused);

@@ -111,8 +111,8 @@ void write_by_server(const fs::path& folder, const Config& config) {
 /// A folder of Redis 7 as Redis 6 would have written it: one file.
 void as_redis_6(const fs::path& folder, const std::string& name) {
   std::string content;
-  for (const char* const suffix : {".1.base.rdb", ".1.base.aof", ".2.base.rdb", ".2.base.aof",
-                                   ".1.incr.aof", ".2.incr.aof"})
+  for (const char* const suffix :
+       {".1.base.rdb", ".1.base.aof", ".2.base.rdb", ".2.base.aof", ".1.incr.aof", ".2.incr.aof"})
     content += read_file(folder / "appendonlydir" / (single + std::string{suffix}));
   fs::remove_all(folder / "appendonlydir");
   write_file(folder / name, content);
@@ -138,7 +138,8 @@ std::vector<Layout> layouts() {
   const auto in_logs = [](const fs::path& folder) { return folder / "appendonlydir"; };
   return {
       {"log", with_log},
-      {"log with times", also(with_log, {"aof-timestamp-enabled yes"}), [](const fs::path&) {}, true},
+      {"log with times", also(with_log, {"aof-timestamp-enabled yes"}), [](const fs::path&) {},
+       true},
       {"log with a preamble", preamble},
       {"log of another name", also(with_log, {"appendfilename shop.aof"})},
       {"log in another folder", also(with_log, {"appenddirname logs"})},
@@ -176,14 +177,14 @@ std::vector<Layout> layouts() {
          fs::resize_file(folder / single, fs::file_size(folder / single) - 3);
        }},
       {"log and a snapshot", also(with_log, {"save 3600 1"}),
-       [](const fs::path& folder) { write_file(folder / "dump.rdb", "REDIS0010 older"); },
-       true},
+       [](const fs::path& folder) { write_file(folder / "dump.rdb", "REDIS0010 older"); }, true},
       {"log and temporary files", with_log, leave_temporary_files, true},
       {"temporary files alone", with_log,
        [=](const fs::path& folder) {
          fs::remove_all(in_logs(folder));
          leave_temporary_files(folder);
-       }, true},
+       },
+       true},
       {"log and files that it does not list", with_log,
        [=](const fs::path& folder) {
          for (const char* const name : {"appendonly.aof.7.base.aof", "appendonly.aof.3.incr.aof",
@@ -272,8 +273,7 @@ Dump loaded_by_server(const fs::path& folder, Config config) {
   config.push_back("dir " + folder.string());
   const RedisServer server{config};
   PlainClient client{server.port()};
-  return test::dump(
-      [&](std::span<const std::string_view> words) { return client.command(words); });
+  return test::dump([&](std::span<const std::string_view> words) { return client.command(words); });
 }
 
 bool names_a_file(const std::string& message, const Tree& tree) {
@@ -356,6 +356,53 @@ TEST_F(ForeignFolders, R01_R02_EachLayoutOpensEqualToTheServerOrStaysAsItWas) {
   RecordProperty("refused", refused_);
   EXPECT_GT(looked_, 250);
   EXPECT_GT(refused_, 150);
+}
+
+void give_away(const fs::path& folder) {
+  constexpr uid_t nobody = 65534;
+  ASSERT_EQ(::chown(folder.c_str(), nobody, nobody), 0);
+  for (const auto& entry : fs::recursive_directory_iterator{folder})
+    ASSERT_EQ(::chown(entry.path().c_str(), nobody, nobody), 0);
+}
+
+/// 0: it was opened; 1: it was refused, with the name of what is in the way.
+int open_as_nobody(const fs::path& folder, const std::string& name) {
+  Process other{[&] {
+    if (::setgid(65534) != 0 || ::setuid(65534) != 0) return 2;
+    try {
+      open_embedded({.path = folder.string()});
+      return 0;
+    } catch (const Error& error) {
+      return error.message().find(name) != std::string::npos ? 1 : 3;
+    }
+  }};
+  return other.wait();
+}
+
+TEST_F(ForeignFolders, R01_WhatTheUserMayNotUseIsRefusedAndStaysAsItWas) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  for (const bool of_redis_6 : {false, true}) {
+    const TempDir written;
+    write_by_server(written.path(), with_log);
+    if (of_redis_6) as_redis_6(written.path(), single);
+    std::vector<std::string> paths{"."};
+    for (const auto& [path, content] : tree_of(written.path())) paths.push_back(path);
+    for (const auto& path : paths)
+      for (const mode_t mode : {0000U, 0400U, 0500U}) {
+        SCOPED_TRACE(testing::Message() << path << " " << mode);
+        const TempDir folder;
+        fs::copy(written.path(), folder.path(), fs::copy_options::recursive);
+        give_away(folder.path());
+        const auto place = folder.path() / path;
+        ASSERT_EQ(::chmod(place.c_str(), mode), 0);
+        const Tree before = tree_of(folder.path());
+        // A log that has an increment is opened also where no other can be made.
+        const bool is_fit = path == "appendonlydir" && mode == 0500;
+        const auto name = path == "." ? folder.str() : place.filename().string();
+        EXPECT_EQ(open_as_nobody(folder.path(), name), is_fit ? 0 : 1);
+        if (!is_fit) EXPECT_EQ(difference_of(before, tree_of(folder.path())), "");
+      }
+  }
 }
 
 }  // namespace
