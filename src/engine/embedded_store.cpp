@@ -139,6 +139,7 @@ struct State {
     engine.engine().start_rewrite = [this] { persistence->rewriter.start(); };
     report = persistence->log.report();
     engine.go_on_from(report.last_second);
+    if (lock) lock->keep();
   }
   ~State() {
     await_running_timer();

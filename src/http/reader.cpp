@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
+#include <cctype>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -20,11 +21,17 @@ using Text = boost::beast::string_view;
 std::string_view view(Text text) noexcept { return {text.data(), text.size()}; }
 
 /// A host and a port as RFC 3986 spells them, no more: no user, no path.
-bool is_host(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) {
-    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
-           std::string_view{"-._~%!$&'()*+;=:[]"}.find(c) != std::string_view::npos;
-  });
+bool is_host(std::string_view text) noexcept { return has_only(text, "-._~%!$&'()*+;=:[]"); }
+
+bool is_hex(char c) noexcept { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// A path and a query as RFC 3986 spells them, and what browsers leave as it is (the "query" set of
+/// WHATWG's URL): brackets, braces, '\\', '^', '`', '|'.
+bool is_target(std::string_view text) noexcept {
+  if (!has_only(text, "-._~%!$&'()*+,;=:@/?[]\\^`{|}")) return false;
+  for (auto at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1))
+    if (text.size() < at + 3 || !is_hex(text[at + 1]) || !is_hex(text[at + 2])) return false;
+  return true;
 }
 
 /// "0", CR LF, CR LF: with less no chunked body ends. Beast 1.74 asserts that what follows the last
@@ -47,7 +54,14 @@ class RequestReader::Parser final : public beast::basic_parser<true> {
   const Refusal& refusal() const noexcept { return refusal_; }
   bool expects_continue() const noexcept { return expects_continue_; }
   void continued() noexcept { expects_continue_ = false; }
+  /// Beast unfolds them. `bytes`: what was parsed last.
+  bool has_folded_trailers(std::string_view bytes) const noexcept {
+    if (!trailers_) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(trailers_ - bytes.data()));
+    return bytes.find("\r\n ") != bytes.npos || bytes.find("\r\n\t") != bytes.npos;
+  }
   std::size_t parse(std::string_view bytes, error_code& error) {
+    trailers_ = nullptr;
     return put(boost::asio::const_buffer{bytes.data(), bytes.size()}, error);
   }
 
@@ -76,6 +90,8 @@ class RequestReader::Parser final : public beast::basic_parser<true> {
     }
     if (!path.starts_with('/') || path.find('#') != std::string_view::npos)
       return refuse(error, problems::bad_request, "the target is no path");
+    if (!is_target(path))
+      return refuse(error, problems::bad_request, "the target has a byte that must be escaped");
     const auto question = path.find('?');
     request_.path_ = path.substr(0, question);
     if (question != std::string_view::npos) request_.query_ = path.substr(question + 1);
@@ -128,7 +144,11 @@ class RequestReader::Parser final : public beast::basic_parser<true> {
     request_.body_.append(body.data(), body.size());
     return body.size();
   }
-  void on_chunk_header_impl(std::uint64_t size, Text, error_code& error) override {
+  void on_chunk_header_impl(std::uint64_t size, Text extension, error_code& error) override {
+    // Beast 1.74 takes any byte within quotes.
+    if (std::ranges::any_of(extension, is_control))
+      return refuse(error, problems::bad_request, "a chunk's extension has a control character");
+    if (size == 0) trailers_ = extension.data() + extension.size();
     if (size > limits_.body - request_.body_.size())
       refuse(error, problems::body_too_large, "the body is too large");
   }
@@ -143,6 +163,7 @@ class RequestReader::Parser final : public beast::basic_parser<true> {
   Refusal refusal_;
   std::size_t hosts_ = 0, lengths_ = 0, encodings_ = 0;
   bool has_head_ = false;
+  const char* trailers_ = nullptr;  // where they begin in what is parsed now
   bool expects_continue_ = false;
 };
 
@@ -245,7 +266,10 @@ std::size_t RequestReader::feed(std::string_view bytes) {
     }
     return 0;
   }
-  if (parser_->is_done()) stage_ = Stage::done;
+  if (!parser_->is_done()) return used;
+  if (parser_->has_folded_trailers(bytes.substr(0, used)))
+    return refuse(problems::bad_request, "a field is folded over lines");
+  stage_ = Stage::done;
   return used;
 }
 

@@ -1,9 +1,9 @@
 /// Requests off the front of a connection's bytes. It decides and does no I/O.
 ///
 /// The grammar is Boost.Beast's, behind this one door. Stricter than it: line ends are CR LF, a
-/// value is not folded over lines, Host comes exactly once (HTTP/1.1), Content-Length is one
-/// number, Transfer-Encoding is `chunked` alone, and the two never meet. What two servers could
-/// understand differently is refused, and the connection ends.
+/// value is not folded over lines, a target has no byte that must be escaped, Host comes exactly
+/// once (HTTP/1.1), Content-Length is one number, Transfer-Encoding is `chunked` alone, and the two
+/// never meet. What two servers could understand differently is refused, and the connection ends.
 #pragma once
 
 #include <cstddef>

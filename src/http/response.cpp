@@ -17,14 +17,8 @@ namespace sluice::http {
 namespace {
 
 bool is_token(std::string_view text) noexcept {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
-           marks.find(c) != std::string_view::npos;
-  });
+  return !text.empty() && has_only(text, "!#$%&'*+-.^_`|~");
 }
-
-bool is_control(char c) noexcept { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; }
 
 /// Whether the list of an If-Match or If-None-Match has the tag. Commas within a tag are rare
 /// enough that such a tag simply does not match.

@@ -12,6 +12,19 @@ constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
+/// Letters, digits, and what is in `others`.
+inline bool has_only(std::string_view text, std::string_view others) noexcept {
+  return std::ranges::all_of(text, [others](char c) {
+    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
+           others.find(c) != std::string_view::npos;
+  });
+}
+
+/// What no text may have: a blank and a tabulator are none.
+constexpr bool is_control(char c) noexcept {
+  return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f';
+}
+
 /// Without regard to case, in ASCII.
 inline bool same_word(std::string_view a, std::string_view b) noexcept {
   return a.size() == b.size() &&

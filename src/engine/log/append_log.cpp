@@ -1,7 +1,6 @@
 #include "engine/log/append_log.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -22,33 +21,22 @@ void synced(File& file) {
 
 }  // namespace
 
-std::unique_ptr<Folder> open_log_folder(const std::string& folder) {
-  auto above = open_folder(folder);
-  auto logs = open_folder(folder + "/appendonlydir", Links::refused);
-  const auto single = fmt::format("{}/{}", folder, single_file);
-  const auto manifest = fmt::format("{}/{}", logs->path(), Manifest::file_name);
-  if (::access(single.c_str(), F_OK) != 0 || ::access(manifest.c_str(), F_OK) == 0) return logs;
-  const auto place = fmt::format("{}/{}", logs->path(), single_file);
-  if (::rename(single.c_str(), place.c_str()) != 0)
-    throw std::system_error{errno, std::generic_category(), "cannot move " + single};
-  logs->sync();
-  above->sync();
-  return logs;
-}
-
 AppendLog::AppendLog(std::unique_ptr<Folder> folder, const Replay& replay)
     : folder_(std::move(folder)) {
-  const auto names = folder_->list();
-  manifest_ = read_manifest(names);
-  load(replay);
-  bool broken = false;
-  if (!current_) use_increment(draft_increment(), broken);
-  remove_unlisted();
-}
-
-std::string AppendLog::path() const {
-  return fmt::format("{}/{}", folder_->path(),
-                     manifest_.increments.empty() ? "" : manifest_.increments.back().name);
+  manifest_ = read_manifest(folder_->list());
+  const auto last = load(replay);
+  // All of it was read and accepted: from here on the folder is changed.
+  if (current_) {
+    cut(*last);
+  } else {
+    const Draft increment = draft_increment();  // which also shows that files can be made
+    if (last) cut(*last);
+    if (manifest_.base && manifest_.base->name == single_file)
+      folder_->take_over(manifest_.base->name);
+    bool broken = false;
+    use_increment(increment, broken);
+  }
+  remove_history();
 }
 
 Manifest AppendLog::read_manifest(const std::vector<std::string>& names) {
@@ -69,43 +57,50 @@ Manifest AppendLog::read_manifest(const std::vector<std::string>& names) {
   return manifest;
 }
 
-void AppendLog::load(const Replay& replay) {
+/// Gives the last file; null: there is none.
+std::shared_ptr<File> AppendLog::load(const Replay& replay) {
+  std::shared_ptr<File> last;
   if (manifest_.base) {
-    load_file(*manifest_.base, manifest_.increments.empty(), replay);
+    last = load_file(*manifest_.base, manifest_.increments.empty(), replay);
     base_size_ = size_.load();
   }
   for (const auto& entry : manifest_.increments)
-    load_file(entry, &entry == &manifest_.increments.back(), replay);
+    last = load_file(entry, &entry == &manifest_.increments.back(), replay);
   report_.bytes = size_;
+  return last;
 }
 
-void AppendLog::load_file(const Manifest::LogFile& entry, bool last, const Replay& replay) {
+std::shared_ptr<File> AppendLog::load_file(const Manifest::LogFile& entry, bool last,
+                                           const Replay& replay) {
   std::shared_ptr<File> file;
   try {
     file = folder_->open(entry.name);
-  } catch (const Error&) {
-    throw;
   } catch (const std::system_error& error) {
+    if (error.code() != std::errc::no_such_file_or_directory) throw;
     throw Error{Errc::corrupt,
                 fmt::format("{}, which {} lists: {}; restore it from a backup", error.what(),
                             Manifest::file_name, error.code().message())};
   }
-  const auto path = fmt::format("{}/{}", folder_->path(), entry.name);
+  const auto path = folder_->path_of(entry.name);
   const auto size = file->size();
   const auto whole = load_log_file(*file, path, last, replay, report_);
   if (whole < size) {
-    file->truncate(whole);
-    file->sync();
     report_.cut_file = path;
     report_.cut_at = whole;
     report_.cut_bytes = size - whole;
-    log(LogLevel::warning,
-        fmt::format("{} ended in the middle of a write, as after a crash: cut {} bytes at byte {}",
-                    path, size - whole, whole));
   }
   size_ += whole;
-  if (!last || manifest_.increments.empty()) return;
-  begin_appending(std::move(file), whole);
+  if (last && !manifest_.increments.empty()) begin_appending(file, whole);
+  return file;
+}
+
+void AppendLog::cut(File& torn) {
+  if (report_.cut_bytes == 0) return;
+  torn.truncate(report_.cut_at);
+  torn.sync();
+  log(LogLevel::warning,
+      fmt::format("{} ended in the middle of a write, as after a crash: cut {} bytes at byte {}",
+                  report_.cut_file, report_.cut_bytes, report_.cut_at));
 }
 
 void AppendLog::begin_appending(std::shared_ptr<File> file, std::uint64_t size) {
@@ -132,26 +127,34 @@ void AppendLog::append(std::string& bytes, bool sync) {
 }
 
 AppendLog::Draft AppendLog::draft_increment() {
-  auto entry = manifest_.next_increment();
-  auto file = folder_->create(entry.name);
-  return {std::move(entry), std::move(file)};
+  return draft(manifest_.next_increment(folder_->list()));
 }
 
-AppendLog::Draft AppendLog::draft_base() {
-  auto entry = manifest_.next_base();
+AppendLog::Draft AppendLog::draft_base() { return draft(manifest_.next_base(folder_->list())); }
+
+/// The list has it for outdated until it counts: after a crash it is known to be the log's own.
+AppendLog::Draft AppendLog::draft(Manifest::LogFile entry) {
+  if (!manifest_.lists_nothing()) {
+    Manifest manifest = manifest_;
+    manifest.history.push_back(entry);
+    bool broken = false;  // the same files count before and after
+    replace_manifest(std::move(manifest), broken);
+  }
   auto file = folder_->create(entry.name);
   return {std::move(entry), std::move(file)};
 }
 
 void AppendLog::discard(Draft draft) noexcept {
   draft.file = nullptr;
-  remove_unlisted();
+  remove_history();
 }
 
 void AppendLog::use_increment(const Draft& increment, bool& broken) {
-  Manifest manifest = manifest_;
-  manifest.history.clear();
+  Manifest manifest;
+  manifest.base = manifest_.base;
+  manifest.increments = manifest_.increments;
   manifest.increments.push_back(increment.entry);
+  manifest.outdate(manifest_);
   replace_manifest(std::move(manifest), broken);
   begin_appending(increment.file, 0);
 }
@@ -160,12 +163,13 @@ void AppendLog::use_base(const Draft& base, const Draft* increment, bool& broken
   Manifest manifest;
   manifest.base = base.entry;
   manifest.increments.push_back(increment ? increment->entry : manifest_.increments.back());
+  manifest.outdate(manifest_);
   replace_manifest(std::move(manifest), broken);
   if (increment) begin_appending(increment->file, 0);
   base_size_ = base.file->size();
   size_ = base_size_ + current_size_;
   count(metrics().engine_rewrites);
-  remove_unlisted();
+  remove_history();
 }
 
 void AppendLog::replace_manifest(Manifest manifest, bool& broken) {
@@ -181,12 +185,12 @@ void AppendLog::replace_manifest(Manifest manifest, bool& broken) {
   broken = false;
 }
 
-void AppendLog::remove_unlisted() noexcept {
+void AppendLog::remove_history() noexcept {
   try {
-    for (const auto& name : folder_->list())
-      if ((is_log_file(name) || name == single_file || name == draft_manifest) &&
-          !manifest_.lists(name))
-        folder_->remove(name);
+    const auto names = folder_->list();
+    for (const auto& entry : manifest_.history)
+      if (std::ranges::find(names, entry.name) != names.end()) folder_->remove(entry.name);
+    manifest_.history.clear();
   } catch (const std::system_error& error) {
     log(LogLevel::warning,
         fmt::format("{}; it is not needed and will be removed at the next opening", error.what()));

@@ -6,9 +6,10 @@
 ///     FOLDER/appendonlydir/appendonly.aof.7.incr.aof  every execution since, one append each
 ///
 /// The manifest alone says which files count, and is replaced by rename: a crash leaves the old
-/// list or the new one, and the next opening removes files that it does not name. A rewrite lists a
-/// new increment, writes a base that holds exactly what the older files say, and then lists that
-/// base and the new increment alone. What is written has checksums: see checksum.hpp.
+/// list or the new one. It also lists what is outdated and what does not count yet: these alone are
+/// removed by the next opening, never a file that is not listed. A rewrite lists a new increment,
+/// writes a base that holds exactly what the older files say, and then lists that base and the new
+/// increment. What is written has checksums: see checksum.hpp.
 #pragma once
 
 #include <atomic>
@@ -25,8 +26,10 @@
 
 namespace sluice::engine {
 
-/// Opens FOLDER/appendonlydir, and takes over a single FOLDER/appendonly.aof of Redis 6 or older as
-/// its base.
+/// FOLDER/appendonlydir, made with the first file in it. A single FOLDER/appendonly.aof of Redis 6
+/// or older counts as if it lay there, until take_over() moves it.
+/// Throws Error{bad_argument} that names the file where the folder has no such log, and something
+/// else that a redis-server may have left.
 std::unique_ptr<Folder> open_log_folder(const std::string& folder);
 
 /// Runs one command of the log. Throws Error where it cannot be run; bad_argument: the engine has
@@ -57,14 +60,13 @@ std::uint64_t load_log_file(const File& file, const std::string& name, bool last
 class AppendLog {
  public:
   /// Replays what is there, cuts a torn tail, and gets ready to append. Throws as
-  /// load_log_file(), and std::system_error.
+  /// load_log_file(), and then the folder is as before; and std::system_error.
   AppendLog(std::unique_ptr<Folder> folder, const Replay& replay);
 
   const OpenReport& report() const noexcept { return report_; }
   /// Bytes of all files that count, and of the base among them. Any thread.
   std::uint64_t size() const noexcept { return size_; }
   std::uint64_t base_size() const noexcept { return base_size_; }
-  std::string path() const;  ///< of the file that is appended to
 
   /// Appends all of `bytes` with their checksum, which is put into `bytes`; durably where `sync`.
   /// When it throws std::system_error the file is cut back to what it was (as far as the disk lets
@@ -90,11 +92,13 @@ class AppendLog {
 
  private:
   Manifest read_manifest(const std::vector<std::string>& names);
-  void load(const Replay& replay);
-  void load_file(const Manifest::LogFile& entry, bool last, const Replay& replay);
+  std::shared_ptr<File> load(const Replay& replay);
+  std::shared_ptr<File> load_file(const Manifest::LogFile& entry, bool last, const Replay& replay);
+  void cut(File& torn);
+  Draft draft(Manifest::LogFile entry);
   void begin_appending(std::shared_ptr<File> file, std::uint64_t size);
   void replace_manifest(Manifest manifest, bool& broken);
-  void remove_unlisted() noexcept;
+  void remove_history() noexcept;
 
   std::unique_ptr<Folder> folder_;
   Manifest manifest_;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/integer.hpp"
@@ -164,6 +167,11 @@ Descriptor open_directory(const std::string& path, int flags = 0) {
   return beyond_standard(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
 }
 
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
 void make_directory(const std::string& path) {
   const std::string parent = std::filesystem::absolute(path).lexically_normal().parent_path();
   const Descriptor above = open_directory(parent);
@@ -184,6 +192,24 @@ pid_t holder_of(int descriptor) {
   return leading_number<pid_t>({text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))});
 }
 
+struct OpenLocks {
+  std::mutex mutex;
+  std::set<Descriptor*> all;
+};
+OpenLocks& open_locks() {
+  static auto& locks = *new OpenLocks;
+  return locks;
+}
+
+// A child of fork() has a copy of each open lock, which would keep the folder in use when its
+// parent has closed it or has ended.
+[[maybe_unused]] const int closed_in_children =
+    ::pthread_atfork([] { open_locks().mutex.lock(); }, [] { open_locks().mutex.unlock(); },
+                     [] {
+                       for (auto* const lock : std::exchange(open_locks().all, {})) lock->close();
+                       open_locks().mutex.unlock();
+                     });
+
 std::string refusal(const std::string& folder, pid_t holder) {
   if (holder == ::getpid())
     return fmt::format("the folder {} is open already in this process (pid {}); share that Store",
@@ -194,15 +220,10 @@ std::string refusal(const std::string& folder, pid_t holder) {
 
 }  // namespace
 
-std::unique_ptr<Folder> open_folder(const std::string& given, Links links) {
-  std::string path = given;
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const int flags = links == Links::refused ? O_NOFOLLOW : 0;
-  Descriptor folder = open_directory(path, flags);
-  if (!folder.is_open() && errno == ENOENT) {
-    make_directory(path);
-    folder = open_directory(path, flags);
-  }
+std::unique_ptr<Folder> find_folder(const std::string& given, Links links) {
+  const std::string path = without_slashes(given);
+  Descriptor folder = open_directory(path, links == Links::refused ? O_NOFOLLOW : 0);
+  if (!folder.is_open() && errno == ENOENT) return nullptr;
   if (!folder.is_open() && (errno == ENOTDIR || errno == ELOOP)) {
     std::error_code ignored;
     if (links == Links::refused && std::filesystem::is_symlink(path, ignored)) refuse_link(path);
@@ -211,6 +232,15 @@ std::unique_ptr<Folder> open_folder(const std::string& given, Links links) {
   if (!folder.is_open()) fail("open folder", path);
   check_owner(folder, path);
   return std::make_unique<RealFolder>(std::move(folder), path);
+}
+
+std::unique_ptr<Folder> open_folder(const std::string& path, Links links) {
+  auto folder = find_folder(path, links);
+  if (folder) return folder;
+  make_directory(without_slashes(path));
+  folder = find_folder(path, links);
+  if (!folder) fail("open folder", path);
+  return folder;
 }
 
 Error error_of_disk(const std::system_error& error) {
@@ -241,18 +271,32 @@ std::string read_all(const File& file, const std::string& name, std::size_t most
 
 // flock() belongs to the open file, not to the process: it also keeps two engines of one process
 // apart, and the kernel drops it when the process dies, so a stale file locks nothing.
-FolderLock::FolderLock(const std::string& folder) {
-  const auto path = fmt::format("{}/{}", folder, lock_name);
-  descriptor_ = open_plain(AT_FDCWD, path, O_RDWR | O_CREAT, "open", path);
-  const int file = descriptor_.number();
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) throw Error{Errc::in_use, refusal(folder, holder_of(file))};
-    fail("lock", path);
-  }
+FolderLock::FolderLock(const std::string& folder) : path_(fmt::format("{}/{}", folder, lock_name)) {
+  const std::lock_guard no_fork{open_locks().mutex};
+  struct stat status {};
+  do {  // until the file is not one that a refused opening has just removed
+    is_kept_ = ::access(path_.c_str(), F_OK) == 0;
+    descriptor_ = open_plain(AT_FDCWD, path_, O_RDWR | O_CREAT, "open", path_);
+    const int file = descriptor_.number();
+    if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) throw Error{Errc::in_use, refusal(folder, holder_of(file))};
+      fail("lock", path_);
+    }
+    if (::fstat(file, &status) != 0) fail("stat", path_);
+  } while (status.st_nlink == 0);
   // The pid is for the reader of an error alone; a full disk must not keep the folder closed.
   const auto pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(file, 0) == 0) [[maybe_unused]]
-    const auto written = ::pwrite(file, pid.data(), pid.size(), 0);
+  if (::ftruncate(descriptor_.number(), 0) == 0) [[maybe_unused]]
+    const auto written = ::pwrite(descriptor_.number(), pid.data(), pid.size(), 0);
+  open_locks().all.insert(&descriptor_);
+}
+
+FolderLock::~FolderLock() {
+  const std::lock_guard no_fork{open_locks().mutex};
+  open_locks().all.erase(&descriptor_);
+  if (descriptor_.is_open() && !is_kept_) ::unlink(path_.c_str());
+  if (descriptor_.is_open()) ::flock(descriptor_.number(), LOCK_UN);  // a child may be too new
+  descriptor_.close();
 }
 
 }  // namespace sluice::engine

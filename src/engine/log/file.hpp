@@ -49,6 +49,9 @@ class Folder {
   virtual void sync() = 0;
   virtual std::vector<std::string> list() const = 0;
   virtual const std::string& path() const noexcept = 0;
+  virtual std::string path_of(const std::string& name) const { return path() + "/" + name; }
+  /// Moves a file that open() finds elsewhere into the folder itself.
+  virtual void take_over(const std::string& /*name*/) {}
 };
 
 /// Whether the last part of a path may be a symbolic link.
@@ -59,6 +62,8 @@ enum class Links { followed, refused };
 /// that is refused, or others could exchange what is in it: it belongs to another user (but root),
 /// or every user can write into it.
 std::unique_ptr<Folder> open_folder(const std::string& path, Links links = Links::followed);
+/// The same, but null where there is none.
+std::unique_ptr<Folder> find_folder(const std::string& path, Links links = Links::followed);
 
 /// As an Error: out_of_space, or corrupt where the disk itself fails, or bad_argument where the
 /// user may not use it.
@@ -68,13 +73,22 @@ Error error_of_disk(const std::system_error& error);
 std::string read_all(const File& file, const std::string& name, std::size_t most);
 
 /// Holds a folder against every other engine, in this process and in others, until it is destroyed.
+/// A child of fork() has no part in it.
 class FolderLock {
  public:
   /// Throws Error{in_use}, naming the folder and the process that has it; bad_argument for a lock
   /// that is a symbolic link, no plain file, or another user's.
   explicit FolderLock(const std::string& folder);
+  /// Removes the file again where it was new and keep() was not called.
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+  void keep() noexcept { is_kept_ = true; }
 
  private:
+  const std::string path_;
+  bool is_kept_ = true;
   Descriptor descriptor_;
 };
 

@@ -75,21 +75,32 @@ std::string line_of(const LogFile& entry, char type) {
   return fmt::format("file {} seq {} type {}\n", entry.name, entry.sequence, type);
 }
 
+LogFile next(std::uint64_t sequence, std::string_view type, const std::vector<std::string>& taken) {
+  for (;; ++sequence) {
+    auto name = fmt::format("{}.{}.{}.aof", stem, sequence, type);
+    if (std::ranges::find(taken, name) == taken.end()) return {std::move(name), sequence};
+  }
+}
+
 }  // namespace
 
-LogFile Manifest::next_base() const {
-  const auto sequence = base ? base->sequence + 1 : 1;
-  return {fmt::format("{}.{}.base.aof", stem, sequence), sequence};
+LogFile Manifest::next_base(const std::vector<std::string>& taken) const {
+  return next(base ? base->sequence + 1 : 1, "base", taken);
 }
 
-LogFile Manifest::next_increment() const {
-  const auto sequence = increments.empty() ? 1 : increments.back().sequence + 1;
-  return {fmt::format("{}.{}.incr.aof", stem, sequence), sequence};
+LogFile Manifest::next_increment(const std::vector<std::string>& taken) const {
+  return next(increments.empty() ? 1 : increments.back().sequence + 1, "incr", taken);
 }
 
-bool Manifest::lists(std::string_view name) const {
-  const auto named = [&](const LogFile& entry) { return entry.name == name; };
-  return (base && named(*base)) || std::ranges::any_of(increments, named);
+void Manifest::outdate(const Manifest& old) {
+  const auto add = [&](const LogFile& entry) {
+    const auto named = [&](const LogFile& other) { return entry.name == other.name; };
+    if ((!base || !named(*base)) && std::ranges::none_of(increments, named))
+      history.push_back(entry);
+  };
+  if (old.base) add(*old.base);
+  std::ranges::for_each(old.increments, add);
+  std::ranges::for_each(old.history, add);
 }
 
 Manifest parse_manifest(std::string_view text) {

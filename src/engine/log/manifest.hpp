@@ -21,19 +21,21 @@ struct Manifest {
 
   std::optional<LogFile> base;
   std::vector<LogFile> increments;  ///< sequences rise; the last is the one that is appended to
-  std::vector<LogFile> history;     ///< superseded, to be removed
+  std::vector<LogFile> history;     ///< does not count, to be removed
 
-  /// The name and number for a file that comes after those listed.
-  LogFile next_base() const;
-  LogFile next_increment() const;
-  bool lists(std::string_view name) const;
+  bool lists_nothing() const noexcept { return !base && increments.empty(); }
+  /// The name and number for a file that comes after those listed, none of `taken`.
+  LogFile next_base(const std::vector<std::string>& taken) const;
+  LogFile next_increment(const std::vector<std::string>& taken) const;
+  /// What `old` lists and this one does not is history.
+  void outdate(const Manifest& old);
 };
 
 /// Throws Error{corrupt} with the line and what is wrong with it.
 Manifest parse_manifest(std::string_view text);
 std::string to_text(const Manifest& manifest);
 
-/// A name that a rewrite may have left; other files in the folder are never removed.
+/// A name as Redis gives it to a file of the log.
 bool is_log_file(std::string_view name);
 
 }  // namespace sluice::engine

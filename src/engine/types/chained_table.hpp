@@ -134,23 +134,23 @@ class ChainedTable {
     return cursor;
   }
 
-  /// A node by chance, nearly uniform (first a bucket, then one of its chain). REQUIRES: not empty.
+  /// A node by chance, each as likely as another: places in chains are drawn until one has a node.
+  /// REQUIRES: not empty.
   Node* random(SeededRandom& rng) const {
-    Node* chain = nullptr;
-    while (!chain) {
-      const auto all = halves_[0].count + halves_[1].count;
-      const auto i = rng.below(all);
-      chain =
+    for (;;) {
+      const auto drawn = rng.below((halves_[0].count + halves_[1].count) * longest_chain);
+      const auto i = drawn / longest_chain;
+      Node* node =
           i < halves_[0].count ? halves_[0].buckets[i] : halves_[1].buckets[i - halves_[0].count];
+      for (auto skip = drawn % longest_chain; node && skip > 0; --skip) node = node->next;
+      if (node) return node;
     }
-    std::size_t length = 0;
-    for (Node* node = chain; node; node = node->next) ++length;
-    for (auto skip = length > 1 ? rng.below(length) : 0; skip > 0; --skip) chain = chain->next;
-    return chain;
   }
 
  private:
   static constexpr std::size_t smallest = 4;
+  /// With at most a node a bucket one chain in 10^10 is longer.
+  static constexpr std::size_t longest_chain = 12;
 
   struct Free {
     void operator()(Node** buckets) const noexcept { std::free(buckets); }

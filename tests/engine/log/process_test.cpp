@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "engine/embedded_store.hpp"
+#include "engine/log/manifest.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice::engine {
@@ -166,7 +168,12 @@ TEST(FolderAttacks, N08_LinksAreNotFollowed) {
     const TempDir folder;
     std::filesystem::create_directory(folder / "appendonlydir");
     std::filesystem::create_symlink(victim, folder / "appendonlydir" / name);
-    EXPECT_NE(refusal_of(folder).find("symbolic link"), std::string::npos) << name;
+    const auto said = refusal_of(folder);
+    EXPECT_NE(said.find(name), std::string::npos) << said;
+    EXPECT_NE(
+        said.find(is_log_file(name) ? "looks like the data of a redis-server" : "symbolic link"),
+        std::string::npos)
+        << said;
     EXPECT_TRUE(is_whole()) << name;
   }
 }
@@ -208,6 +215,97 @@ TEST(FolderAttacks, N08_ALockThatIsNoFileIsRefused) {
   const TempDir folder;
   ASSERT_EQ(::mkfifo((folder / "sluice.lock").c_str(), 0600), 0);
   EXPECT_NE(refusal_of(folder).find("is no file"), std::string::npos);
+}
+
+/// What a program does with a process of its own while it has a folder open.
+enum class Child { forked, spawned, daemon };
+/// How it is done with the folder then.
+enum class End { close, exit, kill };
+
+/// Starts a child that lives on and does nothing; its pid is written.
+void start(Child how, Pipe& said) {
+  char program[] = "sleep";
+  char seconds[] = "60";
+  char* const arguments[] = {program, seconds, nullptr};
+  pid_t child = -1;
+  if (how == Child::spawned) {
+    EXPECT_EQ(::posix_spawnp(&child, program, nullptr, nullptr, arguments, environ), 0);
+    return said.write(child);
+  }
+  if (::fork() != 0) return;
+  if (how == Child::daemon) ::setsid();
+  said.write(::getpid());
+  for (;;) ::pause();
+}
+
+TEST(FolderAndChildren, CO07_AChildDoesNotKeepTheFolder) {
+  for (const auto how : {Child::forked, Child::spawned, Child::daemon})
+    for (const auto end : {End::close, End::exit, End::kill}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(how) << static_cast<int>(end));
+      const TempDir folder;
+      Pipe said;
+      Pipe done;
+      Process owner{[&]() -> int {
+        auto store = open_embedded({.path = folder.str()});
+        store->run({"INCR", "n"}).get();
+        start(how, said);
+        if (end == End::close) store.reset();
+        done.write(0);
+        if (end != End::exit) ::pause();
+        ::_exit(0);
+      }};
+      const auto child = said.read();
+      ASSERT_TRUE(child);
+      EXPECT_EQ(done.read(), 0);
+      if (end == End::exit) owner.wait();
+      if (end == End::kill) owner.kill();
+      try {
+        EXPECT_EQ(open_embedded({.path = folder.str()})->run({"INCR", "n"}).get().as_integer(), 2);
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.message();
+      }
+      ::kill(*child, SIGKILL);
+    }
+}
+
+TEST(FolderAndChildren, CO07_ADaemonOpensTheFolderThatItsParentHad) {
+  const TempDir folder;
+  Pipe said;
+  Process parent{[&] {
+    auto store = open_embedded({.path = folder.str()});
+    store->run({"INCR", "n"}).get();
+    if (::fork() != 0) {
+      store.reset();
+      return 0;
+    }
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    while (std::chrono::steady_clock::now() < end) try {  // until its parent has let go
+        said.write(static_cast<int>(
+            open_embedded({.path = folder.str()})->run({"INCR", "n"}).get().as_integer()));
+        break;
+      } catch (const Error& error) {
+        if (error.errc() != Errc::in_use) break;
+      }
+    ::_exit(0);
+  }};
+  said.close_writing();
+  EXPECT_EQ(said.read(), 2);
+}
+
+TEST(FolderAndChildren, CO07_TheFolderOfALivingParentStaysLocked) {
+  const TempDir folder;
+  const auto store = open_embedded({.path = folder.str()});
+  Process child{[&] {
+    try {
+      open_embedded({.path = folder.str()});
+      return 1;
+    } catch (const Error& error) {
+      return error.errc() == Errc::in_use ? 0 : 2;
+    }
+  }};
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_THROW(open_embedded({.path = folder.str()}), Error);
+  store->run({"SET", "k", "v"}).get();
 }
 
 TEST(Folder, NeedsAParentAndIsNoFile) {

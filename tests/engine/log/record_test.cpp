@@ -81,9 +81,9 @@ TEST(AppendLogRecord, PutsSeveralEffectsIntoATransaction) {
 
 TEST(AppendLogManifest, ReadsWhatItWrites) {
   Manifest manifest;
-  manifest.base = manifest.next_base();
-  manifest.increments.push_back(manifest.next_increment());
-  manifest.increments.push_back(manifest.next_increment());
+  manifest.base = manifest.next_base({});
+  manifest.increments.push_back(manifest.next_increment({}));
+  manifest.increments.push_back(manifest.next_increment({}));
   const auto text = to_text(manifest);
   EXPECT_EQ(text,
             "file appendonly.aof.1.base.aof seq 1 type b\n"
