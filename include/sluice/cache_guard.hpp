@@ -33,7 +33,7 @@ struct CacheCodec<std::string> {
   static std::string decode(std::string_view bytes) { return std::string{bytes}; }
 };
 
-/// What a call gets while the store cannot be reached, or takes no more than reads.
+/// What a call gets while the store cannot be reached, is silent, or takes no more than reads.
 enum class CacheWhenDown {
   fail,  ///< the store's Error, at once: the database is protected
   copy,  ///< the copy of the process, however old, and where there is none the Error
@@ -94,6 +94,10 @@ struct CacheGuardOptions {
   /// wait for replicas.
   Durability durability = {};
   CacheWhenDown when_down = CacheWhenDown::fail;
+  /// With `copy` and `load`: a store that leaves a call without an answer for so long is down, as
+  /// one that cannot be reached; from 1 ms. Less: a server that hangs delays fewer calls. More: one
+  /// that is slow for a moment is waited for. With `fail` the Store's `command_timeout` says it.
+  std::chrono::milliseconds silence{100};
   /// Values in the process, kept right by what the store tells of changed keys; bytes, 0: none. A
   /// hit costs no I/O, and may be older than an invalidation by the time its message takes.
   std::size_t near_bytes = 0;

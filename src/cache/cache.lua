@@ -90,10 +90,11 @@ redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return 1
 
 -- script give_back
--- The load failed, or what it brought is not to be stored.
--- ARGV[1] owner   ARGV[2] channel   ARGV[3] word
+-- The load failed, what it brought is not to be stored, or nobody knows whether there is a lease.
+-- ARGV[1] owner, as `look` was asked or has told   ARGV[2] channel   ARGV[3] word
 -- include cache/cache.lua tell
-if redis.call('HGET', KEYS[2], 'owner') == ARGV[1] then
+local owner = redis.call('HGET', KEYS[2], 'owner')
+if owner and string.match(owner, '^[^@]*') == string.match(ARGV[1], '^[^@]*') then
   end_lease(ARGV[2], ARGV[3])
 end
 return 1

@@ -233,7 +233,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
       if (!cache::is_away(failure)) throw;
       count(metrics().cache_store_down);
       const SteadyTime now = common_->clock().steady();
-      common_->breaker.failed(failure, now);
+      common_->breaker.failed(failure, begun, now);
       if (common_->options.when_down != CacheWhenDown::load || now >= deadline) throw;
     }
     if (text.is_null()) {

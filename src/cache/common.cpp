@@ -48,6 +48,7 @@ CacheGuardOptions checked(const std::string& name, CacheGuardOptions options) {
   check_time(name, "lease", options.lease, milliseconds{10});
   check_time(name, "longest_load", options.longest_load, milliseconds{0});
   check_time(name, "failure_ttl", options.failure_ttl, milliseconds{0});
+  check_time(name, "silence", options.silence, milliseconds{1});
   check_time(name, "wait", options.wait, milliseconds{1});
   check_time(name, "near_ttl", options.near_ttl, milliseconds{1});
   if (options.absent_ttl != milliseconds{0})
@@ -65,6 +66,11 @@ CacheGuardOptions checked(const std::string& name, CacheGuardOptions options) {
   return options;
 }
 
+/// 0: the Store says when a server has been silent for too long.
+milliseconds silence_of(const CacheGuardOptions& options) {
+  return options.when_down == CacheWhenDown::fail ? milliseconds{0} : options.silence;
+}
+
 }  // namespace
 
 Common::Common(Store& of, std::string name, CacheGuardOptions chosen, detail::CacheForm how)
@@ -72,9 +78,10 @@ Common::Common(Store& of, std::string name, CacheGuardOptions chosen, detail::Ca
       options(checked(name, std::move(chosen))),
       form(how),
       names(checked_name(std::move(name))),
-      wire(store, names, options.lease, options.durability),
+      wire(store, names, options.lease, options.durability, silence_of(options)),
       loads(store, options.max_loads, options.max_waiting_loads),
-      failures(options.failure_ttl) {}
+      failures(options.failure_ttl),
+      breaker(silence_of(options)) {}
 
 std::optional<Object> Common::decode(const Entry& entry, std::string_view value_key) const {
   if (entry.is_absent) return Object{};

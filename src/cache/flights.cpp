@@ -126,6 +126,7 @@ Task<void> Flights::look(FlightPointer flight, Round round) {
   const SteadyTime until = common.clock().steady() + common.options.lease * 9 / 10;
   Look look;
   bool is_down = false;
+  const SteadyTime begun = common.clock().steady();
   try {
     auto asked = common.wire.look(flight->value_key, owner, round.has_callers, round.replace);
     Look seen = co_await asked;
@@ -133,7 +134,9 @@ Task<void> Flights::look(FlightPointer flight, Round round) {
     common.breaker.succeeded();
   } catch (const Error& failure) {
     if (!is_away(failure)) throw;
-    common.breaker.failed(failure, common.clock().steady());
+    common.breaker.failed(failure, begun, common.clock().steady());
+    // The server may take the question up when it goes on.
+    if (failure.errc() == Errc::timeout) spawn(give_back(flight, owner));
     if (!loads_alone) throw;
     is_down = true;
   }
@@ -208,20 +211,24 @@ Loader Flights::renewing(const Flight& flight, const std::string& owner, Loader 
 /// stored. Throws what the codec throws.
 Task<std::uint64_t> Flights::keep(FlightPointer flight, std::string owner, Loaded loaded) {
   std::exception_ptr error;
+  const SteadyTime begun = common_->clock().steady();
   try {
     auto made = entry_of(std::move(loaded));
     auto entry = co_await made;
     if (entry) {
       const std::uint64_t now = mark(*flight);
-      auto storing = common_->wire.store(flight->value_key, owner, std::move(*entry));
-      if (const bool is_stored = co_await storing; is_stored) co_return now;
-      count(metrics().cache_late_loads);
-      co_return 0;
+      const auto storing = std::make_shared<Storing>();
+      spawn(store(flight, owner, std::move(*entry), storing));
+      const SteadyTime until = common_->wire.patience();
+      if (const bool done = co_await wait_until(storing->done, common_->clock(), until); !done)
+        co_return 0;  // it goes on, and keeps its lease
+      if (storing->error) std::rethrow_exception(storing->error);
+      co_return storing->is_stored ? now : 0;
     }
   } catch (const Error& failure) {
     // It was loaded all the same, and those who asked before that shall have it.
     const bool is_down = is_away(failure);
-    if (is_down) common_->breaker.failed(failure, common_->clock().steady());
+    if (is_down) common_->breaker.failed(failure, begun, common_->clock().steady());
     log(is_down ? LogLevel::debug : LogLevel::warning,
         fmt::format("'{}' was loaded and could not be stored: {}", shown(flight->value_key),
                     failure.message()));
@@ -258,7 +265,24 @@ Task<std::optional<NewEntry>> Flights::entry_of(Loaded loaded) {
   co_return std::nullopt;
 }
 
+/// For as long as it takes, while callers have what was loaded after the silence.
+Task<void> Flights::store(FlightPointer flight, std::string owner, NewEntry entry,
+                          std::shared_ptr<Storing> storing) {
+  const auto self = shared_from_this();
+  const UnderWay::Scope scope{common_->under_way};
+  try {
+    auto asked = common_->wire.store(flight->value_key, std::move(owner), std::move(entry));
+    storing->is_stored = co_await asked;
+    if (!storing->is_stored) count(metrics().cache_late_loads);
+  } catch (...) {
+    storing->error = std::current_exception();
+  }
+  storing->done.complete();
+}
+
 Task<void> Flights::give_back(FlightPointer flight, std::string owner) {
+  const auto self = shared_from_this();
+  const UnderWay::Scope scope{common_->under_way};
   if (owner.empty() || common_->closed) co_return;
   try {
     auto giving = common_->wire.give_back(flight->value_key, std::move(owner));

@@ -76,6 +76,12 @@ class Flights : public std::enable_shared_from_this<Flights> {
   };
   using FlightPointer = std::shared_ptr<Flight>;
 
+  struct Storing {
+    bool is_stored = false;
+    std::exception_ptr error;
+    Completion done;
+  };
+
   /// What a round of a flight begins with.
   struct Round {
     std::uint64_t mark = 0;  // of the callers that had come
@@ -90,6 +96,8 @@ class Flights : public std::enable_shared_from_this<Flights> {
   Loader renewing(const Flight& flight, const std::string& owner, Loader loader) const;
   Task<std::uint64_t> keep(FlightPointer flight, std::string owner, Loaded loaded);
   Task<std::optional<NewEntry>> entry_of(Loaded loaded);
+  Task<void> store(FlightPointer flight, std::string owner, NewEntry entry,
+                   std::shared_ptr<Storing> storing);
   Task<void> rest(FlightPointer flight, Round round, std::chrono::milliseconds left);
   Task<void> give_back(FlightPointer flight, std::string owner);
   Task<bool> listen();

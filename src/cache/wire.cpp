@@ -54,7 +54,7 @@ Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words, Ca
 }
 
 Task<Value> Wire::fetch(std::string value_key, SteadyTime until) {
-  const CallOptions in_time{.until = until};
+  const CallOptions in_time{.until = std::min(until, patience())};
   if (clock_.is_known(store_.clock().steady())) return store_.run({"GET", value_key}, in_time);
   constexpr auto both = [](Wire& wire, std::string key, CallOptions options) -> Task<Value> {
     Batch batch;
@@ -76,9 +76,9 @@ Task<Value> Wire::fetch(std::string value_key, SteadyTime until) {
 }
 
 Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std::string replace) {
-  auto asked =
-      store_.run(scripts::cache_look, {value_key, Names::lease_of(value_key)},
-                 {owner, fmt::to_string(lease_.count()), waits ? "1" : "0", replace}, repeatable);
+  auto asked = store_.run(scripts::cache_look, {value_key, Names::lease_of(value_key)},
+                          {owner, fmt::to_string(lease_.count()), waits ? "1" : "0", replace},
+                          {.until = patience(), .repeatable = true});
   Value reply = co_await asked;
   (void)items_of(store_, reply, 2);
   auto& parts = reply.as_items();
@@ -127,7 +127,7 @@ Task<bool> Wire::renew(std::string value_key, std::string owner) {
 
 Task<void> Wire::give_back(std::string value_key, std::string owner) {
   auto asked = store_.run(scripts::cache_give_back, {value_key, Names::lease_of(value_key)},
-                          {owner, channel_, value_key}, repeatable);
+                          {owner, channel_, value_key}, {.until = patience(), .repeatable = true});
   co_await asked;
 }
 
@@ -142,7 +142,8 @@ Task<void> Wire::invalidate(std::string value_key) {
 Task<std::chrono::milliseconds> Wire::admit_absent(std::int64_t budget,
                                                    std::chrono::milliseconds ttl) {
   auto asked = store_.run(scripts::cache_admit_absent, {names_.absent_budget()},
-                          {fmt::to_string(budget / 2), fmt::to_string(ttl.count() / 2)});
+                          {fmt::to_string(budget / 2), fmt::to_string(ttl.count() / 2)},
+                          {.until = patience()});
   const Value reply = co_await asked;
   const auto& parts = items_of(store_, reply, 2);
   saw(parts[0]);

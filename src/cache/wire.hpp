@@ -41,16 +41,18 @@ struct DueKeys {
   std::chrono::milliseconds next{-1};  ///< until more are due; -1: there are none
 };
 
-/// Threads: any. Each verb throws what the store throws; all may be repeated. Of those that the
+/// Threads: any. Where another answer than the store's is at hand (`silence` above 0), what a caller
+/// of get() waits for ends with Error (timeout) after `silence`. Each verb throws what the store throws; all may be repeated. Of those that the
 /// store sends again by itself a copy is harmless at any later time.
 class Wire {
  public:
   Wire(Store& store, const Names& names, std::chrono::milliseconds lease,
-       const Durability& durability)
+       const Durability& durability, std::chrono::milliseconds silence)
       : store_(store),
         names_(names),
         lease_(lease),
         durability_(durability),
+        silence_(silence),
         channel_(names.channel()) {}
 
   /// The text of the value; null: there is none.
@@ -61,6 +63,7 @@ class Wire {
   Task<bool> store(std::string value_key, std::string owner, NewEntry entry);
   /// False: the lease is over, or was taken away.
   Task<bool> renew(std::string value_key, std::string owner);
+  /// `owner`: as look() was told, or has told.
   Task<void> give_back(std::string value_key, std::string owner);
   /// Replicas have it where that is demanded, else Error (unsynced, effect done).
   Task<void> invalidate(std::string value_key);
@@ -73,6 +76,11 @@ class Wire {
   Task<DueKeys> due(std::chrono::milliseconds retry);
   Task<void> done(DueKeys::Key key);
 
+  /// When a call that is sent now has to be answered.
+  SteadyTime patience() const noexcept {
+    if (silence_ == silence_.zero()) return SteadyTime::max();
+    return Clock::add(store_.clock().steady(), silence_);
+  }
   const std::string& channel() const noexcept { return channel_; }
   const StoreClock& clock() const noexcept { return clock_; }
 
@@ -85,6 +93,7 @@ class Wire {
   const Names& names_;
   const std::chrono::milliseconds lease_;
   const Durability durability_;
+  const std::chrono::milliseconds silence_;
   const std::string channel_;
   StoreClock clock_;
 };

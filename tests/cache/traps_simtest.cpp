@@ -499,6 +499,80 @@ TEST_F(Traps, C11_NorWhatAnotherProcessHasStoredAndInvalidatedSince) {
   EXPECT_EQ(waiting.get(), "two");
 }
 
+// Whoever has invalidated it and wherever, a call after that has the new value as soon as it can be
+// loaded, though a load that was overtaken still runs: of 64 histories of 1 to 3 invalidations.
+TEST_F(Traps, BC06_ACallDoesNotWaitForALoadThatWasOvertaken) {
+  Cache here{line_, "user", plain()};
+  Cache there{far_, "user", plain()};
+  for (unsigned history = 0; history < 64; ++history) {
+    Source stuck;
+    stuck.hold();
+    Get first{here.get("1", stuck.loader())};
+    stuck.await_begun(1);
+    source_.write("new" + std::to_string(history));
+    auto& by = (history & 1) != 0 ? here : there;
+    if ((history & 2) != 0)
+      by.put("1", "put").get();
+    else
+      by.invalidate("1").get();
+    if ((history & 4) != 0) there.invalidate("1").get();
+    if ((history & 2) != 0) by.invalidate("1").get();
+    auto& asks = (history & 8) != 0 ? there : here;
+    Get second{asks.get("1", source_.loader(), {.wait = 1s})};
+    Get third{here.get("1", source_.loader(), {.wait = 1s})};
+    await([&] { return second.is_over() && third.is_over(); });
+    EXPECT_EQ(second.get(), "new" + std::to_string(history)) << history;
+    EXPECT_EQ(third.get(), "new" + std::to_string(history)) << history;
+    stuck.let_go();
+    EXPECT_EQ(first.get(), "one");
+    EXPECT_EQ(here.get("1", stuck.loader()).get(), "new" + std::to_string(history));
+    here.invalidate("1").get();
+  }
+}
+
+TEST_F(Traps, BC06_NoMoreThanTwoLoadsOfAKeyRunInAProcessThatItIsInvalidatedInAgainAndAgain) {
+  Cache cache{line_, "user", plain()};
+  source_.hold();
+  std::vector<Get> calls;
+  for (int i = 0; i < 8; ++i) {
+    calls.emplace_back(cache.get("1", source_.loader()));
+    source_.await_begun(std::min(i + 1, 2));
+    cache.invalidate("1").get();
+  }
+  EXPECT_EQ(source_.loads(), 2);
+  source_.write("two");
+  source_.let_go();
+  for (auto& call : calls) call.get();
+  EXPECT_EQ(cache.get("1", source_.loader()).get(), "two");
+  EXPECT_FALSE(exists(lease));
+}
+
+TEST_F(Traps, BC06_ACallThatJoinsALoadWhichIsNotOvertakenSharesIt) {
+  Cache cache{line_, "user", plain()};
+  source_.hold();
+  std::vector<Get> calls;
+  for (int i = 0; i < 8; ++i) calls.emplace_back(cache.get("1", source_.loader()));
+  source_.await_begun(1);
+  source_.let_go();
+  for (auto& call : calls) EXPECT_EQ(call.get(), "one");
+  EXPECT_EQ(source_.loads(), 1);
+}
+
+// Where encoding or the way to the store take longer than the lease.
+TEST_F(Traps, BC11_StoringKeepsTheLease) {
+  Cache cache{line_, "user", plain()};
+  line_.plan = [late = false](std::string_view call) mutable {
+    return call == "cache/store" && !std::exchange(late, true) ? Fault::request_late : Fault::none;
+  };
+  Get first{cache.get("1", source_.loader())};
+  await([&] { return line_.executed("cache/look") == 1 && exists(lease); });
+  for (int i = 0; i < 8; ++i) clock_.advance(1s);  // more than a lease
+  line_.let_go();
+  EXPECT_EQ(first.get(), "one");
+  EXPECT_TRUE(exists("user:1"));
+  EXPECT_FALSE(exists(lease));
+}
+
 // The process that is to invalidate again is killed.
 TEST_F(Traps, C12_ASecondInvalidationOutlivesItsCaller) {
   Cache other{far_, "user", plain()};
