@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-/// Throws what a call of the system has met: Error{out_of_space} for what the process or the machine
-/// has no more of (descriptors, threads, memory), else std::system_error.
+/// Throws what a call of the system has met: Error{out_of_space} for what the process or the
+/// machine has no more of (descriptors, threads, memory), else std::system_error.
 [[noreturn]] void fail_system_call(const char* call, int error);
 
 class Descriptor {

@@ -24,7 +24,7 @@ class SignalsBlocked {
 };
 
 /// A thread has the signals of the one that starts it: there is no moment in which it takes more.
-/// Throws Error{out_of_space}: there is none to be had; what was to wait for it must not have begun.
+/// Throws Error{out_of_space} when there is none to be had.
 template <class Body, class Thread = std::thread>
 Thread start_thread(Body&& body) {
   const SignalsBlocked inherited;

@@ -55,8 +55,8 @@ struct SentinelOptions {
   std::chrono::milliseconds answer_timeout{500};
   /// The most that it grows to for a node that is slow.
   std::chrono::milliseconds longest_answer_timeout{500};
-  /// Between two questions to one server or Sentinel while there is no master: at least, and a tenth
-  /// of the outage, up to `poll`.
+  /// Between two questions to one server or Sentinel while there is no master: at least, and a
+  /// tenth of the outage, up to `poll`.
   std::chrono::milliseconds retry{200};
   /// How long the others have, after the first answer of all, to know better.
   std::chrono::milliseconds settle{100};

@@ -46,9 +46,10 @@ int no_descriptor() noexcept {
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
   if (is_refused(Lack::memory)) throw std::bad_alloc{};
-  void* const got = alignment == 0
-                        ? std::malloc(std::max<std::size_t>(bytes, 1))
-                        : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  void* const got =
+      alignment == 0
+          ? std::malloc(std::max<std::size_t>(bytes, 1))
+          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (!got) throw std::bad_alloc{};
   return got;
 }
@@ -112,8 +113,8 @@ int open(const char* path, int flags, ...) {
 }
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
                    void* argument) noexcept {
-  static const auto real = libc<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(
-      "pthread_create");
+  static const auto real =
+      libc<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
   return is_refused(Lack::threads) ? EAGAIN : real(thread, attributes, body, argument);
 }
 }
