@@ -58,6 +58,7 @@ std::uint64_t LogCommitter::append(const std::vector<std::vector<std::string>>& 
                                    std::int64_t now_us) {
   if (effects.empty()) return position();
   const Lock lock{mutex_};
+  if (failed_ && effects.empty()) return appended_;  // a read adds nothing to what is lost
   const auto before = buffer_.size();
   if (const auto second = now_us / 1'000'000; second != std::exchange(second_, second))
     append_timestamp(buffer_, second);
