@@ -5,6 +5,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <system_error>
+
 #include "net/socket.hpp"
 
 namespace sluice::test {
