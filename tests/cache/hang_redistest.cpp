@@ -19,9 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using Cache = CacheGuard<std::string>;
-using test::comes_true;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+using test::comes_true;
 
 constexpr auto one = [] { return std::string{"one"}; };
 
@@ -109,9 +109,10 @@ TEST_F(Hang, BC03_ACallIsHeldUpForTheSilenceAlone) {
         const bool has_value = moment.is_known || when_down == CacheWhenDown::load ||
                                moment.name == "store";  // it was loaded before
         shortest = std::min(shortest, time_of([&] {
-          const auto answer = answer_of(cache, moment.is_known ? "known" : "new");
-          EXPECT_EQ(answer == "one", has_value) << what << ": " << answer;
-        }));
+                              const auto answer =
+                                  answer_of(cache, moment.is_known ? "known" : "new");
+                              EXPECT_EQ(answer == "one", has_value) << what << ": " << answer;
+                            }));
         server_.cont();
         proxy.let_go();
       }
