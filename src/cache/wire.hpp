@@ -41,9 +41,10 @@ struct DueKeys {
   std::chrono::milliseconds next{-1};  ///< until more are due; -1: there are none
 };
 
-/// Threads: any. Where another answer than the store's is at hand (`silence` above 0), what a caller
-/// of get() waits for ends with Error (timeout) after `silence`. Each verb throws what the store throws; all may be repeated. Of those that the
-/// store sends again by itself a copy is harmless at any later time.
+/// Threads: any. Where another answer than the store's is at hand (`silence` above 0), what a
+/// caller of get() waits for ends with Error (timeout) after `silence`. Each verb throws what the
+/// store throws; all may be repeated. Of those that the store sends again by itself a copy is
+/// harmless at any later time.
 class Wire {
  public:
   Wire(Store& store, const Names& names, std::chrono::milliseconds lease,
