@@ -72,9 +72,10 @@ struct CacheGuardOptions {
   /// Breakdown: for how long one process is given the load of a key, and so how long the others
   /// wait when it is killed. It is renewed while the load runs.
   std::chrono::milliseconds lease = std::chrono::seconds{5};
-  /// For how long it is renewed; 0: never. A value that comes after its lease is not stored, and
-  /// another process may load meanwhile. More: slower loads are single, too. Less: the others wait
-  /// less for a load that hangs in a process that lives. Costs a script each third of the lease.
+  /// For how long it is renewed, until the value is stored; 0: never. A value that comes after its
+  /// lease is not stored, and another process may load meanwhile. More: slower loads are single,
+  /// too. Less: the others wait less for a load that hangs in a process that lives. Costs a script
+  /// each third of the lease.
   std::chrono::milliseconds longest_load = std::chrono::seconds{30};
   /// How long what a loader has thrown is told to the next calls of this process for the key,
   /// unless there is a value or this process invalidates it; up to some 2,000 keys. 0, the default:

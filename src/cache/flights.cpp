@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/random.hpp"
@@ -26,17 +27,12 @@ Task<Object> Flights::join(Wanted wanted, SteadyTime deadline) {
   FlightPointer flight;
   bool is_first = false;
   bool was_alone = false;
+  bool checks = false;
   {
     const std::lock_guard lock{mutex_};
     common_->check_open();
-    auto& slot = flights_[wanted.value_key];
-    is_first = !slot;
-    if (is_first) {
-      slot = std::make_shared<Flight>();
-      slot->key = wanted.key;
-      slot->value_key = wanted.value_key;
-    }
-    flight = slot;
+    std::tie(flight, is_first) = flight_of(wanted);
+    checks = !flight->owner.empty() && !std::exchange(flight->is_checked, true);
     if (flight->replace.empty()) flight->replace = std::move(wanted.replace);
     was_alone = flight->callers.empty();
     caller->number = ++flight->joined;
@@ -47,9 +43,14 @@ Task<Object> Flights::join(Wanted wanted, SteadyTime deadline) {
   } else if (was_alone) {
     wake(flight);  // it rests for a refresh, which nobody hurries
   }
+  if (checks) spawn(check(flight));
   if (const bool done = co_await wait_until(caller->done, common_->clock(), deadline); !done) {
     const std::lock_guard lock{mutex_};
-    if (std::erase(flight->callers, caller) == 1)
+    std::vector<FlightPointer> waits_in{flight};  // or it was led anew
+    if (const auto slot = flights_.find(flight->value_key); slot != flights_.end())
+      for (auto& each : with_overtaken(slot->second)) waits_in.push_back(std::move(each));
+    if (std::ranges::any_of(
+            waits_in, [&](const auto& each) { return std::erase(each->callers, caller) == 1; }))
       throw Error{
           Errc::timeout,
           fmt::format("no value for '{}' of the cache '{}' came within the wait of the call, which "
@@ -61,17 +62,90 @@ Task<Object> Flights::join(Wanted wanted, SteadyTime deadline) {
 }
 
 bool Flights::refresh(Wanted wanted) {
-  const auto flight = std::make_shared<Flight>();
-  flight->key = std::move(wanted.key);
-  flight->value_key = std::move(wanted.value_key);
-  flight->replace = std::move(wanted.replace);
-  flight->refresher = std::move(wanted.loader);
+  FlightPointer flight;
   {
     const std::lock_guard lock{mutex_};
-    if (common_->closed || !flights_.try_emplace(flight->value_key, flight).second) return false;
+    if (common_->closed) return false;
+    bool is_new = false;
+    std::tie(flight, is_new) = flight_of(wanted);
+    if (!is_new) return false;
+    flight->replace = std::move(wanted.replace);
+    flight->refresher = std::move(wanted.loader);
   }
   spawn(fly(flight));
   return true;
+}
+
+/// The flight that a caller joins, and whether it is new. REQUIRES: mutex_.
+std::pair<Flights::FlightPointer, bool> Flights::flight_of(const Wanted& wanted) {
+  auto& slot = flights_[wanted.value_key];
+  if (slot) {
+    const bool is_new = lead_anew(slot, true) != nullptr;
+    return {slot, is_new};
+  }
+  slot = std::make_shared<Flight>();
+  slot->key = wanted.key;
+  slot->value_key = wanted.value_key;
+  return {slot, true};
+}
+
+/// REQUIRES: mutex_.
+std::vector<Flights::FlightPointer> Flights::with_overtaken(const FlightPointer& flight) {
+  std::vector<FlightPointer> both;
+  if (flight) both.push_back(flight);
+  if (auto before = flight ? flight->before.lock() : nullptr) both.push_back(std::move(before));
+  return both;
+}
+
+/// A load whose lease was taken away, or is over, is led anew for those who came after it began; no
+/// more than one of a key at a time. `has_come`: somebody comes. REQUIRES: mutex_. Null: not now.
+Flights::FlightPointer Flights::lead_anew(FlightPointer& slot, bool has_come) {
+  const auto before = slot->before.lock();
+  if (!slot->is_lost || (before && !before->is_over)) return nullptr;
+  const auto later = std::ranges::find_if(
+      slot->callers, [led = slot->led](const auto& caller) { return caller->number > led; });
+  if (later == slot->callers.end() && !has_come) return nullptr;
+  const auto next = std::make_shared<Flight>();
+  next->key = slot->key;
+  next->value_key = slot->value_key;
+  next->joined = slot->joined;
+  next->callers.assign(later, slot->callers.end());
+  next->before = slot;
+  slot->callers.erase(later, slot->callers.end());
+  slot = next;
+  return next;
+}
+
+/// Whether the load that a caller has joined still has its lease.
+Task<void> Flights::check(FlightPointer flight) {
+  const auto self = shared_from_this();
+  const UnderWay::Scope scope{common_->under_way};
+  for (std::uint64_t seen = 0;;) {
+    std::string owner;
+    {
+      const std::lock_guard lock{mutex_};
+      flight->is_checked = !flight->owner.empty() && !flight->is_lost && flight->joined != seen;
+      if (!flight->is_checked) co_return;
+      seen = flight->joined;
+      owner = flight->owner;
+    }
+    std::string now = owner;
+    try {
+      auto asked = common_->wire.owner_of(flight->value_key);
+      now = co_await asked;
+    } catch (const Error&) {
+      continue;  // its callers wait, as for any load
+    }
+    FlightPointer next;
+    {
+      const std::lock_guard lock{mutex_};
+      if (now == owner || flight->owner != owner) continue;
+      flight->is_lost = true;
+      const auto slot = flights_.find(flight->value_key);
+      if (slot != flights_.end() && slot->second == flight) next = lead_anew(slot->second, false);
+    }
+    if (next) spawn(fly(next));
+  }
 }
 
 Task<void> Flights::fly(FlightPointer flight) {
@@ -95,8 +169,11 @@ Task<void> Flights::fly(FlightPointer flight) {
 
 std::optional<Flights::Round> Flights::begin_round(const FlightPointer& flight) {
   Callers left;
+  FlightPointer next;
   {
     const std::lock_guard lock{mutex_};
+    flight->owner.clear();
+    flight->is_lost = false;
     if (!common_->closed && (flight->refresher || !flight->callers.empty()))
       return Round{.mark = flight->joined,
                    .words = flight->words,
@@ -104,8 +181,18 @@ std::optional<Flights::Round> Flights::begin_round(const FlightPointer& flight) 
                    .replace = flight->replace};
     left.swap(flight->callers);
     for (const auto& caller : left) caller->error = std::make_exception_ptr(closed_guard());
-    flights_.erase(flight->value_key);
+    flight->is_over = true;
+    const auto slot = flights_.find(flight->value_key);
+    const auto before = flight->before.lock();
+    const bool is_newest = slot != flights_.end() && slot->second == flight;
+    if (is_newest && before && !before->is_over)
+      slot->second = before;
+    else if (is_newest)
+      flights_.erase(slot);
+    else if (slot != flights_.end() && slot->second->before.lock() == flight)
+      next = lead_anew(slot->second, false);  // its callers have waited for this load to end
   }
+  if (next) spawn(fly(next));
   answer(left);
   return std::nullopt;
 }
@@ -163,7 +250,17 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
   auto [loader, need] = loader_of(*flight);
   if (!loader) co_return co_await give_back(flight, std::move(owner));
   before = std::max(before, mark(*flight));
-  if (!owner.empty()) loader = renewing(*flight, owner, std::move(loader));
+  {
+    const std::lock_guard lock{mutex_};
+    flight->led = before;
+    flight->owner = owner;
+  }
+  auto renewal = renewal_of(*flight, owner);
+  if (renewal)
+    loader = [renewal, loader = std::move(loader)] {
+      renewal->begin();
+      return loader();
+    };
   const auto fill = common_->failures.begin(flight->value_key, common_->clock().steady());
   Loaded loaded;
   std::exception_ptr error;
@@ -184,6 +281,7 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
   }
   wait_for(*flight, "the store");
   const bool is_usable = loaded.began && !error;
+  if (!is_usable) renewal.reset();
   if (!is_usable || owner.empty()) {
     // The lease first: the next caller can lead at once. Those that wait hear of it in time.
     if (!owner.empty()) co_await give_back(flight, std::move(owner));
@@ -192,24 +290,22 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
     co_return;
   }
   const Object object = loaded.object;
-  auto keeping = keep(flight, std::move(owner), std::move(loaded));
+  auto keeping = keep(flight, std::move(owner), std::move(loaded), std::move(renewal));
   const std::uint64_t current_for = co_await keeping;
   settle(flight, std::max(before, current_for), object);
 }
 
-/// The loader, which keeps its lease while it runs.
-Loader Flights::renewing(const Flight& flight, const std::string& owner, Loader loader) const {
-  if (common_->options.longest_load <= common_->options.lease / 3) return loader;
-  return [renewal = std::make_shared<Renewal>(common_, flight.value_key, owner),
-          loader = std::move(loader)] {
-    const Renewal::Scope scope{*renewal};
-    return loader();
-  };
+/// What keeps the lease. Null: nothing.
+std::shared_ptr<Renewal> Flights::renewal_of(const Flight& flight, const std::string& owner) const {
+  const CacheGuardOptions& options = common_->options;
+  if (owner.empty() || options.longest_load <= options.lease / 3) return nullptr;
+  return std::make_shared<Renewal>(common_, flight.value_key, owner);
 }
 
 /// Stores what was loaded. Returns the mark of those for whom it is current, or 0: it could not be
 /// stored. Throws what the codec throws.
-Task<std::uint64_t> Flights::keep(FlightPointer flight, std::string owner, Loaded loaded) {
+Task<std::uint64_t> Flights::keep(FlightPointer flight, std::string owner, Loaded loaded,
+                                  std::shared_ptr<Renewal> renewal) {
   std::exception_ptr error;
   const SteadyTime begun = common_->clock().steady();
   try {
@@ -218,6 +314,7 @@ Task<std::uint64_t> Flights::keep(FlightPointer flight, std::string owner, Loade
     if (entry) {
       const std::uint64_t now = mark(*flight);
       const auto storing = std::make_shared<Storing>();
+      storing->renewal = std::move(renewal);
       spawn(store(flight, owner, std::move(*entry), storing));
       const SteadyTime until = common_->wire.patience();
       if (const bool done = co_await wait_until(storing->done, common_->clock(), until); !done)
@@ -277,6 +374,7 @@ Task<void> Flights::store(FlightPointer flight, std::string owner, NewEntry entr
   } catch (...) {
     storing->error = std::current_exception();
   }
+  storing->renewal.reset();
   storing->done.complete();
 }
 
@@ -340,9 +438,10 @@ void Flights::hear(const Message& message) {
     const std::lock_guard lock{mutex_};
     if (message.kind == Message::Kind::published) {
       if (const auto found = flights_.find(message.payload); found != flights_.end())
-        meant.push_back(found->second);
+        meant = with_overtaken(found->second);
     } else {
-      for (const auto& [key, flight] : flights_) meant.push_back(flight);
+      for (const auto& [key, flight] : flights_)
+        for (auto& each : with_overtaken(flight)) meant.push_back(std::move(each));
     }
   }
   for (const auto& flight : meant) wake(flight);
@@ -425,7 +524,8 @@ void Flights::close() {
   Listener listener;
   {
     const std::lock_guard lock{mutex_};
-    for (const auto& [key, flight] : flights_) all.push_back(flight);
+    for (const auto& [key, flight] : flights_)
+      for (auto& each : with_overtaken(flight)) all.push_back(std::move(each));
     listener = std::move(listener_);
   }
   for (const auto& flight : all) {

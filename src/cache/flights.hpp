@@ -26,6 +26,8 @@
 
 namespace sluice::cache {
 
+class Renewal;
+
 /// Threads: any.
 class Flights : public std::enable_shared_from_this<Flights> {
  public:
@@ -73,10 +75,17 @@ class Flights : public std::enable_shared_from_this<Flights> {
     std::uint64_t joined = 0;
     std::uint64_t words = 0;  // that were heard of this key
     std::shared_ptr<Completion> resting;
+    std::string owner;        // of the lease of the load that runs; empty: there is none
+    std::uint64_t led = 0;    // callers up to this one came before the load began
+    bool is_checked = false;  // somebody asks whether the lease is still ours
+    bool is_lost = false;     // it is not
+    bool is_over = false;
+    std::weak_ptr<Flight> before;  // whose load was overtaken
   };
   using FlightPointer = std::shared_ptr<Flight>;
 
   struct Storing {
+    std::shared_ptr<Renewal> renewal;
     bool is_stored = false;
     std::exception_ptr error;
     Completion done;
@@ -93,8 +102,9 @@ class Flights : public std::enable_shared_from_this<Flights> {
   Task<void> fly(FlightPointer flight);
   Task<void> look(FlightPointer flight, Round round);
   Task<void> lead(FlightPointer flight, std::uint64_t mark, std::string owner, SteadyTime until);
-  Loader renewing(const Flight& flight, const std::string& owner, Loader loader) const;
-  Task<std::uint64_t> keep(FlightPointer flight, std::string owner, Loaded loaded);
+  std::shared_ptr<Renewal> renewal_of(const Flight& flight, const std::string& owner) const;
+  Task<std::uint64_t> keep(FlightPointer flight, std::string owner, Loaded loaded,
+                           std::shared_ptr<Renewal> renewal);
   Task<std::optional<NewEntry>> entry_of(Loaded loaded);
   Task<void> store(FlightPointer flight, std::string owner, NewEntry entry,
                    std::shared_ptr<Storing> storing);
@@ -103,6 +113,11 @@ class Flights : public std::enable_shared_from_this<Flights> {
   Task<bool> listen();
   void land(const FlightPointer& flight, std::uint64_t mark, const std::string& text);
   void hear(const Message& message);
+
+  Task<void> check(FlightPointer flight);
+  FlightPointer lead_anew(FlightPointer& slot, bool has_come);
+  std::pair<FlightPointer, bool> flight_of(const Wanted& wanted);
+  static std::vector<FlightPointer> with_overtaken(const FlightPointer& flight);
 
   std::optional<Round> begin_round(const FlightPointer& flight);
   std::uint64_t mark(const Flight& flight) const;

@@ -23,7 +23,7 @@ void Renewal::begin() {
 void Renewal::plan() {
   const SteadyTime when = clock_.steady() + common_->options.lease / 3;
   const std::lock_guard lock{mutex_};
-  if (ended_ || when >= until_) return;
+  if (when >= until_) return;
   timer_ = clock_.at(when, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) spawn(self->renew());
   });
@@ -32,6 +32,10 @@ void Renewal::plan() {
 Task<void> Renewal::renew() {
   const auto self = shared_from_this();
   const UnderWay::Scope scope{common_->under_way};
+  {
+    const std::lock_guard lock{mutex_};
+    timer_ = 0;  // it is this one
+  }
   if (common_->closed) co_return;
   bool is_ours = true;
   try {
@@ -45,14 +49,8 @@ Task<void> Renewal::renew() {
   if (is_ours) plan();
 }
 
-void Renewal::end() {
-  Clock::TimerId timer = 0;
-  {
-    const std::lock_guard lock{mutex_};
-    ended_ = true;
-    timer = std::exchange(timer_, 0);
-  }
-  if (timer != 0) clock_.cancel(timer);
+Renewal::~Renewal() {
+  if (timer_ != 0) clock_.cancel(timer_);
 }
 
 }  // namespace sluice::cache

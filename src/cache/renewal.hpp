@@ -1,4 +1,5 @@
-/// Keeps the lease of a load that runs: it is renewed each third of its time, for `longest_load`.
+/// Keeps the lease of a load until what it brought is stored: it is renewed each third of its time,
+/// for `longest_load`, while this object lives.
 ///
 /// A process that is killed or stands still renews nothing, so others wait no longer than for the
 /// lease. One that was taken away, by an invalidation or because it was over, is not taken back.
@@ -16,22 +17,13 @@ namespace sluice::cache {
 class Renewal : public std::enable_shared_from_this<Renewal> {
  public:
   Renewal(std::shared_ptr<Common> common, std::string value_key, std::string owner);
+  Renewal(const Renewal&) = delete;
+  Renewal& operator=(const Renewal&) = delete;
+  ~Renewal();
 
-  /// While one is there the lease is renewed.
-  class Scope {
-   public:
-    explicit Scope(Renewal& of) : of_(of) { of_.begin(); }
-    ~Scope() { of_.end(); }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-
-   private:
-    Renewal& of_;
-  };
+  void begin();
 
  private:
-  void begin();
-  void end();
   void plan();
   Task<void> renew();
 
@@ -42,7 +34,6 @@ class Renewal : public std::enable_shared_from_this<Renewal> {
   SteadyTime until_{};
   std::mutex mutex_;
   Clock::TimerId timer_ = 0;
-  bool ended_ = false;
 };
 
 }  // namespace sluice::cache

@@ -125,6 +125,12 @@ Task<bool> Wire::renew(std::string value_key, std::string owner) {
   co_return reply.as_integer() == 1;
 }
 
+Task<std::string> Wire::owner_of(std::string value_key) {
+  auto asked = store_.run({"HGET", Names::lease_of(value_key), "owner"}, {.until = patience()});
+  const Value owner = co_await asked;
+  co_return owner.is_null() ? std::string{} : owner.as_text();
+}
+
 Task<void> Wire::give_back(std::string value_key, std::string owner) {
   auto asked = store_.run(scripts::cache_give_back, {value_key, Names::lease_of(value_key)},
                           {owner, channel_, value_key}, {.until = patience(), .repeatable = true});

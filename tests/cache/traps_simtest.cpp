@@ -1,5 +1,6 @@
 // The traps in which caches are caught, each by its number: C01 to C10 are those of the list that
 // the project was made from; C11 and C12 were found on the way.
+#include <atomic>
 #include <stdexcept>
 #include <thread>
 
@@ -561,11 +562,12 @@ TEST_F(Traps, BC06_ACallThatJoinsALoadWhichIsNotOvertakenSharesIt) {
 // Where encoding or the way to the store take longer than the lease.
 TEST_F(Traps, BC11_StoringKeepsTheLease) {
   Cache cache{line_, "user", plain()};
-  line_.plan = [late = false](std::string_view call) mutable {
-    return call == "cache/store" && !std::exchange(late, true) ? Fault::request_late : Fault::none;
+  std::atomic<bool> is_storing{false};
+  line_.plan = [&](std::string_view call) {
+    return call == "cache/store" && !is_storing.exchange(true) ? Fault::request_late : Fault::none;
   };
   Get first{cache.get("1", source_.loader())};
-  await([&] { return line_.executed("cache/look") == 1 && exists(lease); });
+  await([&] { return is_storing.load(); });
   for (int i = 0; i < 8; ++i) clock_.advance(1s);  // more than a lease
   line_.let_go();
   EXPECT_EQ(first.get(), "one");
