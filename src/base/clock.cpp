@@ -55,13 +55,12 @@ class Timers {
 
   void start() {
     const std::lock_guard lock{mutex_};
-    if (!started_) start_thread([this] { run(); }).detach();
-    started_ = true;
+    start_once();
   }
 
   TimerId at(SteadyTime when, std::function<void()> callback) {
-    start();
     const std::lock_guard lock{mutex_};
+    start_once();
     const TimerId id = ++last_;
     const auto known = when_.emplace(id, when).first;
     auto added = timers_.end();
@@ -98,6 +97,11 @@ class Timers {
   TimerId first_of_a_child() const noexcept { return last_ + (TimerId{1} << 32); }
 
  private:
+  void start_once() {
+    if (!started_) start_thread([this] { run(); }).detach();
+    started_ = true;
+  }
+
   /// The thread sleeps until then, or shorter.
   void wake_at(SteadyTime when) noexcept {
     const auto since = std::max(Clock::add(when, suspended_before()).time_since_epoch(),

@@ -64,7 +64,7 @@ class Wire {
   Task<bool> store(std::string value_key, std::string owner, NewEntry entry);
   /// False: the lease is over, or was taken away.
   Task<bool> renew(std::string value_key, std::string owner);
-  /// Whose lease it is; empty: nobody's.
+  /// The owner of the lease; empty: there is no lease.
   Task<std::string> owner_of(std::string value_key);
   /// `owner`: as look() was told, or has told.
   Task<void> give_back(std::string value_key, std::string owner);

@@ -37,7 +37,7 @@ class Way {
     return backoff_.next() * (cluster_.pausing() > crowd ? 3 : 1);
   }
   void paused(SteadyTime now);
-  /// What was heard last, and what held it up; empty: neither.
+  /// The refusal that was heard last, and the node that held the call up; empty: neither.
   const std::string& refusal() const noexcept { return refusal_; }
 
  private:

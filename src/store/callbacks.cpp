@@ -27,7 +27,7 @@ bool Callbacks::call(std::function<void()> callback) noexcept try {
 }
 
 /// REQUIRES: mutex_
-void Callbacks::start_thread_or_try_later() noexcept {
+void Callbacks::start_thread_or_try_later() {
   if (thread_.joinable()) return;
   try {
     thread_ = start_thread([self = shared_from_this()] { self->run(); });

@@ -43,7 +43,7 @@ class Callbacks : public std::enable_shared_from_this<Callbacks> {
   class Mailbox;
   class Subscribed;
   void run();
-  void start_thread_or_try_later() noexcept;
+  void start_thread_or_try_later();
 
   const Executor executor_;
   const unsigned forks_ = fork_count();

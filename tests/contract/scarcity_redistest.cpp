@@ -11,6 +11,7 @@
 #include <functional>
 #include <latch>
 #include <thread>
+#include <type_traits>
 
 #include "sluice/sluice.hpp"
 #include "support/comes_true.hpp"
@@ -61,29 +62,53 @@ std::string is_told_of_a_loss(World& world) {
   return "";
 }
 
+/// A wait that no thread waits for. It may go on when the step that began it has failed.
+class Waiting {
+ public:
+  /// `on`: what is waited on, which lives as long as the wait.
+  template <class T>
+  Waiting(std::shared_ptr<void> on, Task<T> wait) {
+    spawn(end(state_, std::move(on), std::move(wait)), [state = state_](std::exception_ptr why) {
+      state->failure = std::move(why);
+      state->outcome = -1;
+    });
+  }
+  /// What is wrong; empty: it was let in. Throws what the wait has thrown.
+  std::string end() const {
+    if (!test::comes_true([&] { return state_->outcome != 0; })) return "a waiter waits";
+    if (state_->failure) std::rethrow_exception(state_->failure);
+    return state_->outcome > 0 ? "" : "a waiter was not let in";
+  }
+
+ private:
+  struct State {
+    std::atomic<int> outcome{0};  // 1: it was let in, -1: it was not
+    std::exception_ptr failure;
+  };
+  template <class T>
+  static Task<void> end(std::shared_ptr<State> state, std::shared_ptr<void> /*on*/, Task<T> wait) {
+    if constexpr (std::is_void_v<T>) {
+      co_await wait;
+      state->outcome = 1;
+    } else {
+      const auto got = co_await wait;
+      state->outcome = got ? 1 : -1;
+    }
+  }
+
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
 template <class Lock>
 std::string lets_a_waiter_in(World& world) {
   const auto name = world.name();
-  Lock mine{*world.store, name};
+  const auto mine = std::make_shared<Lock>(*world.store, name);
   Lock others{*world.other, name};
   auto held = others.acquire().get();
-  std::atomic<int> is_in{0};
-  const auto wait = [&]() -> Task<void> {
-    auto waiting = mine.try_acquire(4s);
-    const auto got = co_await waiting;
-    is_in = got ? 1 : -1;
-  };
-  std::exception_ptr failure;
-  spawn(wait(), [&](std::exception_ptr why) {
-    failure = why;
-    is_in = -1;
-  });
+  const Waiting waiting{mine, mine->try_acquire(4s)};
   std::this_thread::sleep_for(20ms);
-  const bool has_failed_early = is_in < 0;
   held.release().get();
-  if (!has_failed_early && !test::comes_true([&] { return is_in != 0; })) return "a waiter waits";
-  if (failure) std::rethrow_exception(failure);
-  return is_in > 0 ? "" : "a waiter was not let in";
+  return waiting.end();
 }
 
 std::string hears_a_channel(World& world) {
@@ -95,23 +120,11 @@ std::string hears_a_channel(World& world) {
 }
 
 std::string opens_a_latch(World& world) {
-  Latch latch{*world.store, world.name()};
-  latch.try_set_count(1).get();
-  std::atomic<bool> is_open{false};
-  const auto wait = [&]() -> Task<void> {
-    auto waiting = latch.wait();
-    co_await waiting;
-    is_open = true;
-  };
-  std::exception_ptr failure;
-  spawn(wait(), [&](std::exception_ptr why) {
-    failure = why;
-    is_open = true;
-  });
-  latch.count_down().get();
-  if (!test::comes_true([&] { return is_open.load(); })) return "a waiter does not see it open";
-  if (failure) std::rethrow_exception(failure);
-  return "";
+  const auto latch = std::make_shared<Latch>(*world.store, world.name());
+  latch->try_set_count(1).get();
+  const Waiting waiting{latch, latch->wait()};
+  latch->count_down().get();
+  return waiting.end();
 }
 
 std::string counts(World& world) {
