@@ -259,7 +259,8 @@ TEST_P(ProxyBeforeTls, D19_ServersAndSentinelsMayDiffer) {
        fmt::format("sentinel monitor a/b 127.0.0.1 {} 1", server_tls ? port : server.port())});
   const SentinelRig::Sentinel sentinel{watching, config};
   const auto tls = fmt::format("{{ca: {}}}", files["ca.pem"]);
-  PoolLines pool{{"redis: true", fmt::format("sentinels: [127.0.0.1:{}]", watching)}};
+  PoolLines pool{{"redis: true", fmt::format("sentinels: [127.0.0.1:{}]", watching),
+                  "timeout: 30000", "connect_timeout: 30s"}};
   if (server_tls) pool.lines.push_back("server_tls: " + tls);
   if (server_tls != sentinel_tls)
     pool.lines.push_back("sentinel_tls: " + (sentinel_tls ? tls : "false"));
