@@ -53,10 +53,14 @@ class Timers {
   explicit Timers(TimerId last)
       : last_(last), timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC), "timerfd_create") {}
 
+  void start() {
+    const std::lock_guard lock{mutex_};
+    start_once();
+  }
+
   TimerId at(SteadyTime when, std::function<void()> callback) {
     const std::lock_guard lock{mutex_};
-    if (!started_) start_thread([this] { run(); }).detach();
-    started_ = true;
+    start_once();
     const TimerId id = ++last_;
     const auto known = when_.emplace(id, when).first;
     auto added = timers_.end();
@@ -93,6 +97,11 @@ class Timers {
   TimerId first_of_a_child() const noexcept { return last_ + (TimerId{1} << 32); }
 
  private:
+  void start_once() {
+    if (!started_) start_thread([this] { run(); }).detach();
+    started_ = true;
+  }
+
   /// The thread sleeps until then, or shorter.
   void wake_at(SteadyTime when) noexcept {
     const auto since = std::max(Clock::add(when, suspended_before()).time_since_epoch(),
@@ -162,6 +171,7 @@ class RealClock final : public Clock {
   }
   bool cancel(TimerId timer) override { return timers().cancel(timer); }
 
+  void ready() { timers().start(); }
   void await_running() noexcept {
     Timers* const now = timers_.load(std::memory_order_acquire);
     if (now && now->forks() == fork_count()) now->await_running();
@@ -190,6 +200,8 @@ RealClock& real_clock() {
 }  // namespace
 
 Clock& system_clock() { return real_clock(); }
+
+void ready_timers() { real_clock().ready(); }
 
 void await_running_timer() noexcept {
   if (!NoBlocking::duty_of_this_thread()) real_clock().await_running();

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/process.hpp"
+#include "base/timers.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice {
@@ -17,7 +18,8 @@ namespace sluice {
 class Callbacks : public std::enable_shared_from_this<Callbacks> {
  public:
   /// `executor` empty: a thread of its own, started for the first callback.
-  explicit Callbacks(Executor executor) : executor_(std::move(executor)) {}
+  /// Throws Error{out_of_space}: no timer is to be had.
+  explicit Callbacks(Executor executor) : executor_(std::move(executor)) { ready_timers(); }
 
   /// Runs `callback` soon; at once, if `executor` is run_at_once. What it throws is logged. False:
   /// the executor has thrown instead.
