@@ -57,9 +57,9 @@ void Watchdog::watch(const std::shared_ptr<Hold>& hold, SteadyTime since) {
       hold->renew_at = hold->risk_at = SteadyTime::max();
     }
     hold->look_at = std::min(hold->renew_at, certain_until);
+    stale = wake_by(hold->look_at);  // it may throw: then nobody has the hold, and none renews it
     holds_.emplace_back();
     find_place(hold, holds_.size() - 1);
-    stale = wake_by(hold->look_at);
   }
   disarm(stale);
 }
