@@ -35,6 +35,34 @@ Texts ejects(const char* failure, int retry) {
 
 void lose_first(Stage& stage) { dynamic_cast<StageInside&>(stage).lose_first(); }
 
+void add_events_of_cluster(std::vector<Event>& events) {
+  const auto reload = [&](const char* name, const TablePool& after, std::size_t named,
+                          bool disturbs) {
+    events.push_back(
+        {fmt::format("cluster, {}", name), begin<StageOfCluster>(),
+         [=](Stage& stage) { dynamic_cast<StageOfCluster&>(stage).reload(after, named); },
+         disturbs});
+  };
+  reload("nothing", {}, 0, false);
+  reload("another node is named", {}, 4, true);  // subscribers are closed
+  reload("connections anew", {.settings = {"server_connections: 2"}}, 0, true);
+  reload("a user who may only read", {.app = " - {name: app, password: a, read_only: true}"}, 0,
+         true);
+  events.push_back({"cluster, a slot moves", begin<StageOfCluster>(),
+                    [](Stage& stage) { dynamic_cast<StageOfCluster&>(stage).move_slot(); }});
+  events.push_back(
+      {"cluster, a slot moves and a reload", begin<StageOfCluster>(), [](Stage& stage) {
+         auto& it = dynamic_cast<StageOfCluster&>(stage);
+         it.move_slot();
+         it.reload({}, 3);
+       }});
+  events.push_back({"cluster, a failover and a reload", begin<StageOfCluster>(), [](Stage& stage) {
+                      auto& it = dynamic_cast<StageOfCluster&>(stage);
+                      it.fail_over();
+                      it.reload({}, 1);
+                    }});
+}
+
 std::vector<Event> all_events() {
   const TablePool usual, mirrored{.has_mirror = true};
   const auto app = [](const std::string& more) {
@@ -86,8 +114,13 @@ std::vector<Event> all_events() {
                       dynamic_cast<StageOfMove&>(stage).finish();
                     }});
   events.push_back({"move, new home down", begin<StageOfMove>(), move(true)});
-  events.push_back({"a replica hangs", begin<StageOfReplica>(),
-                    [](Stage& stage) { dynamic_cast<StageOfReplica&>(stage).hang(); }, false});
+  for (const bool own : {false, true})
+    events.push_back({fmt::format("a replica hangs{}", own ? ", own writes are read" : ""),
+                      begin<StageOfReplica>(own),
+                      [](Stage& stage) { dynamic_cast<StageOfReplica&>(stage).hang(); }, false});
+  events.push_back({"a replica lags", begin<StageOfReplica>(true),
+                    [](Stage& stage) { dynamic_cast<StageOfReplica&>(stage).lag(); }, false});
+  add_events_of_cluster(events);
   return events;
 }
 
@@ -97,6 +130,8 @@ struct Excuse {
 };
 constexpr Excuse excuses[] = {
     {"SCAN", "a server comes back", "while a server is out no scan begins"},
+    {"SELECT", "cluster", "a cluster has one database"},
+    {"SELECT, queued", "cluster", "a cluster has one database"},
     {"", "a server comes back, fail", "what needs the server that is out does not begin"},
 };
 

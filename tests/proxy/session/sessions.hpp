@@ -14,7 +14,7 @@
 namespace sluice::test {
 
 struct SessionState {
-  enum class Kind { writes, silent, blocked, listens, scans };
+  enum class Kind { writes, silent, blocked, listens, scans, loses, reads };
 
   std::string name;
   /// What brings it about, and what its client goes on with. @: its key; #: the script.
@@ -34,6 +34,8 @@ inline const std::vector<SessionState>& session_states() {
       {"queued without a key", {"MULTI", "PING"}, {"INCR @", "EXEC"}},
       {"WATCH", {"WATCH @"}, {"MULTI", "INCR @", "EXEC"}},
       {"WATCH, queued", {"WATCH @", "MULTI", "INCR @"}, {"EXEC"}},
+      {"WATCH, and another's write", {"WATCH @"}, {"MULTI", "INCR @", "EXEC"}, loses},
+      {"its own write", {}, {"SET @ 1", "STRLEN @"}, reads},
       {"BLPOP", {"BLPOP @ 0"}, {}, blocked},
       {"SUBSCRIBE", {"SUBSCRIBE @"}, {}, listens},
       {"PSUBSCRIBE", {"PSUBSCRIBE @*"}, {}, listens},
@@ -55,7 +57,7 @@ inline const std::vector<SessionState>& session_states() {
 
 class Session {
  public:
-  /// Keys that each server has from the beginning are called "fill:PORT:NUMBER".
+  /// So many keys each server has from the beginning.
   static constexpr int fill = 60;
 
   Session(Stage& stage, const SessionState& state, std::string key)
@@ -113,6 +115,10 @@ class Session {
       case Kind::scans: return go_on_scanning();
       default: break;
     }
+    if (state_.kind == Kind::loses) {
+      auto other = stage_.client("root r");
+      if (stage_.ask(other, "INCR " + key_) != ":1") return {};  // it is lost otherwise
+    }
     for (const auto& line : state_.after) {
       if (is_unanswered(line)) {
         send(filled(line));
@@ -123,13 +129,14 @@ class Session {
       if (reply == "closed" || reply == "nothing") break;
       if (line == "MULTI" && reply.front() == '-') break;
     }
-    return verdict();
+    return state_.kind == Kind::loses ? verdict_of_loser() : verdict();
   }
   /// Nothing has disturbed it.
   bool is_undisturbed() const {
     return std::ranges::none_of(replies_, [&](const auto& reply) {
       const bool is_error = reply.front() == '-' && !state_.denied;
-      return is_error || reply == "closed" || reply == "_";
+      const bool is_lost = reply == "_" && state_.kind != Kind::loses;
+      return is_error || reply == "closed" || is_lost;
     });
   }
   const std::vector<std::string>& replies() const { return replies_; }
@@ -171,7 +178,7 @@ class Session {
     }
     const bool is_done =
         !replies_.empty() &&
-        (replies_.back() == ":1" || replies_.back() == "*1 :1" || replies_.back() == "*2 +PONG :1");
+        std::set<std::string>{":1", "*1 :1", "*2 +PONG :1"}.contains(replies_.back());
     if (is_done && state_.denied) return "it was not to be done: " + text;
     const auto db = state_.db >= 0 ? state_.db : stage_.settings().redis_db;
     std::set<std::string> right;
@@ -179,15 +186,26 @@ class Session {
     if (is_done && !(found.size() == 1 && right.contains(found[0]))) return "not there: " + text;
     if (is_done) return {};
     const auto& last = replies_.empty() ? std::string{"closed"} : replies_.back();
+    if (state_.kind == Kind::reads && replies_.front() == "+OK")
+      return last.front() == '-' || last == "closed" ? "" : "its write is not seen: " + text;
     const bool is_unknown = state_.kind == Kind::silent || last == "closed" ||
                             last.contains("unknown") || last.contains("timed out") ||
                             last.contains("reset");
-    if (last.front() != '-' && last != "_" && !is_unknown)
+    const bool is_nothing = last == "_" || (state_.kind == Kind::reads && last == ":0");
+    if (last.front() != '-' && !is_nothing && !is_unknown)
       return "neither done nor an error: " + text;
     if (found.empty()) return {};
     right.insert(fmt::format("{}/{}=1", home_before_, db));
     if (is_unknown && found.size() == 1 && right.contains(found[0])) return {};
     return "done in spite of it: " + text;
+  }
+  /// What it watches was written by another: of its own nothing is done.
+  std::string verdict_of_loser() const {
+    const auto found = stage_.found(key_);
+    const auto& last = replies_.back();
+    const bool is_told = last == "_" || last.front() == '-' || last == "closed";
+    if (is_told && found.size() == 1 && found[0].ends_with("=1")) return {};
+    return fmt::format("{} -> {}", fmt::join(replies_, " | "), fmt::join(found, ", "));
   }
   std::vector<std::uint16_t> homes() const {
     auto homes = stage_.other_homes();
@@ -229,10 +247,12 @@ class Session {
       if (calls == 1000) return "it has no end";
       take(replies_.back());
     }
-    for (const auto server : stage_.ring())
+    for (const auto server : stage_.ring()) {
+      const auto prefix = stage_.fill_prefix(server);
       for (int i = 0; i < fill; ++i)
-        if (const auto key = fmt::format("fill:{}:{}", server, i); !seen_.contains(key))
+        if (const auto key = prefix + std::to_string(i); !seen_.contains(key))
           return fmt::format("{} keys, and {} is not among them", seen_.size(), key);
+    }
     return {};
   }
 

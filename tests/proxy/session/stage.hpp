@@ -78,15 +78,20 @@ class Stage {
     for (int i = 0;; ++i)
       if (auto key = fmt::format("{}{}", prefix, i); homes.of(key) == home % count()) return key;
   }
+  virtual std::vector<int> databases() const { return {0, 1, 3}; }
+  /// Of the keys that the server has from the beginning, in front of their numbers.
+  virtual std::string fill_prefix(std::uint16_t server) const {
+    return fmt::format("fill:{}:", server);
+  }
   std::size_t count() const { return settings().servers.size(); }
   /// "PORT/DATABASE=VALUE" of all servers that have the key.
   std::vector<std::string> found(const std::string& key) const {
     std::vector<std::string> all;
     for (const auto server : servers()) {
       auto client = direct(server);
-      for (const int db : {0, 1, 3}) {
+      for (const int db : databases()) {
         static_cast<void>(test::ask(client, fmt::format("SELECT {}", db)));
-        if (const auto value = client.command({"GET", key}); value.is_text())
+        if (const auto value = client.command({"GET", key}); value.is_text() && !value.is_error())
           all.push_back(fmt::format("{}/{}={}", server, db, value.as_text()));
       }
     }

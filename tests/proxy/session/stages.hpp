@@ -7,10 +7,13 @@
 #include <memory>
 #include <optional>
 
+#include "base/hash_slot.hpp"
 #include "proxy/config/read.hpp"
+#include "proxy/flow/replica_reads.hpp"
 #include "proxy/move/move_rig.hpp"
 #include "proxy/session/sessions.hpp"
 #include "proxy/support/proxy_program.hpp"
+#include "support/cluster_rig.hpp"
 #include "support/redis_server.hpp"
 #include "support/sentinel_rig.hpp"
 #include "support/temp_dir.hpp"
@@ -242,11 +245,16 @@ class StageOfMove final : public Stage {
   std::optional<Process> mover_;
 };
 
-/// A master whose replica is read from, and hangs.
+/// A master whose replica is read from, and hangs or lags.
 class StageOfReplica final : public Stage {
  public:
-  StageOfReplica() : rig_({.sentinels = 1}), proxy_(pool()) {
+  explicit StageOfReplica(bool reads_own_writes)
+      : rig_({.sentinels = 1}), proxy_(pool(reads_own_writes)) {
     fill(PlainClient{master()}, master());
+    PlainClient to_master{master()};
+    to_master.command({"SET", "seen", "x"});
+    auto looker = client("root r");
+    EXPECT_TRUE(reads_at(rig_.server(1), looker, "seen", "x"));
   }
   ~StageOfReplica() override { const_cast<SentinelRig&>(rig_).server(1).cont(); }
   std::uint16_t port() const override { return proxy_.port(); }
@@ -257,18 +265,89 @@ class StageOfReplica final : public Stage {
   std::vector<std::uint16_t> ring() const override { return servers(); }
   std::uint16_t home_of(std::string_view /*key*/) const override { return master(); }
   void hang() { rig_.server(1).stop(); }
+  /// It answers, and hears nothing more of its master.
+  void lag() {
+    PlainClient to_master{master()};
+    EXPECT_EQ(test::ask(to_master, "ACL SETUSER default -psync -replconf"), "+OK");
+    EXPECT_EQ(test::ask(to_master, "CLIENT KILL TYPE replica"), ":1");
+  }
 
  private:
   std::uint16_t master() const { return const_cast<SentinelRig&>(rig_).server(0).port(); }
-  PoolLines pool() {
+  PoolLines pool(bool reads_own_writes) {
     auto lines = with_app({"redis: true", "timeout: 30000", "read_from: replica",
                            fmt::format("sentinels: [127.0.0.1:{}]", rig_.sentinel(0).port()),
-                           "read_your_writes: false"});
+                           fmt::format("read_your_writes: {}", reads_own_writes)});
     lines.insert(lines.end(), {"servers:", " - nowhere.example:1:1 m"});
     return PoolLines{lines};
   }
 
   SentinelRig rig_;
+  ProxyUnderTest proxy_;
+};
+
+/// A cluster of three masters. The first home is a slot that moves.
+class StageOfCluster final : public Stage {
+ public:
+  explicit StageOfCluster(const TablePool& pool = {}) : proxy_((mend(), lines(pool))) {}
+  std::uint16_t port() const override { return proxy_.port(); }
+  proxy::PoolSettings settings() const override {
+    return const_cast<ProxyUnderTest&>(proxy_).proxy().config().pools.front();
+  }
+  std::vector<std::uint16_t> servers() const override {
+    std::set<std::uint16_t> ports;
+    for (const auto* const tag : tags) ports.insert(home_of(tag));
+    return {ports.begin(), ports.end()};
+  }
+  std::vector<std::uint16_t> ring() const override { return servers(); }
+  std::vector<int> databases() const override { return {0}; }
+  std::uint16_t home_of(std::string_view key) const override {
+    return rig().node(rig().master_of(std::string{key})).port();
+  }
+  std::string key_at(std::size_t home, std::string_view prefix) const override {
+    return fmt::format("{}{}", prefix, tags[home]);
+  }
+  std::string fill_prefix(std::uint16_t server) const override {
+    for (int tag = 0;; ++tag)  // of a slot that stays
+      if (home_of(fmt::format("{{{}}}", tag)) == server) return fmt::format("fill:{{{}}}:", tag);
+  }
+  void reload(const TablePool& pool, std::size_t named) { proxy_.reload(lines(pool, named)); }
+  void move_slot() {
+    const int slot = hash_slot(tags[0]);
+    const auto from = rig().master_of_slot(slot);
+    rig().move_slot(slot, from,
+                    rig().master_of(from == rig().master_of(tags[1]) ? tags[2] : tags[1]));
+  }
+  void fail_over() { rig().fail_over(rig().master_of(tags[0])); }
+
+ private:
+  /// Slots of three masters, as the cluster was made.
+  static constexpr const char* tags[] = {"{a}", "{b}", "{c}"};
+
+  static ClusterRig& rig() {
+    static ClusterRig rig;
+    return rig;
+  }
+  static PoolLines lines(const TablePool& pool, std::size_t named = 0) {
+    auto lines = with_app(pool.settings, pool.app);
+    lines.insert(lines.begin(), {"redis: true", "timeout: 30000",
+                                 fmt::format("cluster: [127.0.0.1:{}]", rig().node(named).port())});
+    return PoolLines{lines};
+  }
+  /// Each tag has a master of its own, which has nothing but the keys of scans.
+  void mend() {
+    rig().heal();
+    for (const auto* const tag : {tags[1], tags[2]})
+      if (rig().master_of(tag) == rig().master_of(tags[0])) move_slot();
+    for (const auto server : servers()) {
+      auto client = direct(server);
+      EXPECT_EQ(test::ask(client, "FLUSHALL"), "+OK");
+      const auto prefix = fill_prefix(server);
+      for (int i = 0; i < Session::fill; ++i)
+        EXPECT_EQ(test::ask(client, fmt::format("SET {}{} x", prefix, i)), "+OK");
+    }
+  }
+
   ProxyUnderTest proxy_;
 };
 
