@@ -41,6 +41,10 @@ class InFlight {
     first_ = (first_ + 1) & (slots_.size() - 1);
     --size_;
   }
+  /// The others were never sent.
+  void keep_first(std::size_t many) noexcept {
+    for (; size_ > many; --size_) --counts_[static_cast<std::size_t>((*this)[size_ - 1].read_by)];
+  }
 
  private:
   void grow() {

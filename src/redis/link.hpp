@@ -97,7 +97,9 @@ class Link final : public Source, public Driver {
   using Lock = std::unique_lock<std::mutex>;
 
   // link_calls.cpp: calls and their ends
+  std::exception_ptr accept(Operation& operation);
   void take(Operation& operation);
+  void append(Operation& operation);
   void teach(const Operation& operation);
   std::exception_ptr refusal(const Operation& operation) const;
   std::string why_unconnected() const;

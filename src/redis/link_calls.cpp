@@ -56,16 +56,16 @@ void Link::submit(Operation& operation) {
       finished.fail(operation, failure(Errc::connection, "that connection was lost", Effect::none));
     } else {
       earliest_ = std::min(earliest_, soonest);
-      if (state_ == State::ready) {
-        take(operation);
+      const bool is_ready = state_ == State::ready;
+      if (auto failure = accept(operation)) {
+        finished.fail(operation, std::move(failure));
+      } else if (is_ready) {
         soonest = std::min(soonest, look_at_);
         if (!is_digesting_here()) {
           flush(lock);
           arm();
         }
       } else {
-        pending_.push_back(&operation);
-        pending_bytes_ += operation.request.size();
         needs_connection = kind_ != Kind::shared;
         waits = slot != Operation::no_slot && !operation.redirected;
       }
@@ -93,7 +93,36 @@ std::exception_ptr Link::refusal(const Operation& operation) const {
   return nullptr;
 }
 
+/// Why there is no memory for it; null: it will be answered.
+std::exception_ptr Link::accept(Operation& operation) try {
+  if (state_ == State::ready) {
+    take(operation);
+  } else {
+    pending_.push_back(&operation);
+    pending_bytes_ += operation.request.size();
+  }
+  return nullptr;
+} catch (...) {
+  return std::current_exception();
+}
+
+/// If it throws, nothing of the call is on its way.
 void Link::take(Operation& operation) {
+  const auto bytes = out_.size();
+  const auto appended = appended_;
+  const auto under_way = flight_.size();
+  try {
+    append(operation);
+  } catch (...) {
+    out_.resize(bytes);
+    appended_ = appended;
+    flight_.keep_first(under_way);
+    known_.clear();  // the texts of scripts that were not sent
+    throw;
+  }
+}
+
+void Link::append(Operation& operation) {
   // Redis writes to its clients in the opposite order of the first that each of them gets.
   if (operation.messages_first) ping(operation.read_by);
   if (options_.kind == ServerKind::cluster_node) teach(operation);
@@ -153,8 +182,7 @@ void Link::drop_front() {
 }
 
 void Link::send_pending() {
-  for (Operation* const operation : pending_) take(*operation);
-  pending_.clear();
+  for (; !pending_.empty(); pending_.pop_front()) take(*pending_.front());
   pending_bytes_ = 0;
 }
 

@@ -248,10 +248,10 @@ Error error_of_reply(std::string_view reply) {
       {"MISCONF ", Errc::out_of_space},
       {"NOSCRIPT ", Errc::script},
   };
-  // What a proxy says of a request whose reply it never got.
-  static constexpr std::string_view unanswered[] = {
-      "ERR Connection timed out", "ERR Connection reset by peer", "ERR unknown",
-      "ERR the server's reply is beyond reply_size_limit"};
+  // What a proxy says of a request that it could not send, or whose reply it never got.
+  static constexpr std::string_view unsent[] = {"ERR Connection refused", "ERR Host is down"};
+  static constexpr std::string_view unanswered[] = {"ERR Connection timed out",
+                                                    "ERR Connection reset by peer", "ERR unknown"};
   if (reply.starts_with(resp::beyond_a_limit))  // the server has answered
     return {Errc::protocol, one_line(reply.substr(reply.find(' ') + 1)), Effect::done};
   for (const auto beginning : {resp::unreached, resp::unanswered})
@@ -274,7 +274,11 @@ Error error_of_reply(std::string_view reply) {
     if (code.starts_with(row.beginning))
       return {row.errc, std::move(text),
               in_script && !row.before_any_write ? Effect::unknown : Effect::none};
-  const bool is_unanswered = std::ranges::find(unanswered, reply) != std::end(unanswered);
+  if (std::ranges::find(unsent, reply) != std::end(unsent))
+    return {Errc::connection, "a proxy says of its server: " + text, Effect::none};
+  if (std::ranges::find(unanswered, reply) != std::end(unanswered))
+    return {Errc::connection, "a proxy says of its server: " + text, Effect::unknown};
+  const bool is_unanswered = reply == "ERR the server's reply is beyond reply_size_limit";
   return {in_script ? Errc::script : Errc::server, std::move(text),
           in_script || is_unanswered ? Effect::unknown : Effect::none};
 }

@@ -4,8 +4,9 @@
 ///
 /// As long as this process is heard, the server takes such a place for that of a waiter: it would
 /// give the hold to it, or tell it to look after another's, and the waiters behind it would wait
-/// for nothing. So the request is given up again when the server speaks of it; and when the
-/// connection was lost meanwhile, if the server had not answered.
+/// for nothing. So the request is given up again when the server speaks of it; and if the server had
+/// not answered, when the connection was lost meanwhile, and from time to time as long as the outage
+/// lasts: behind a proxy no connection need be lost.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +22,24 @@
 
 namespace sluice::lock {
 
-/// Threads: any. One for each Store, kept by its Inbox: a process that does not hear the server has
-///   no place in a queue.
-class PendingReleases {
+/// Threads: any. One for each Store, kept by its Watchdog and its Inbox.
+class PendingReleases : public std::enable_shared_from_this<PendingReleases> {
  public:
   using GiveUpAgain = std::function<void()>;
 
-  explicit PendingReleases(Store&) {}
+  explicit PendingReleases(Store& store) : clock_(store.clock()) {}
+  ~PendingReleases() {
+    if (ticks_) clock_.cancel(timer_);
+  }
+  PendingReleases(const PendingReleases&) = delete;
+  PendingReleases& operator=(const PendingReleases&) = delete;
 
   /// Of more than `most` the oldest is forgotten. That costs the waiters behind it the time that a
-  /// grant has to be taken up.
-  void keep(std::string request, GiveUpAgain give_up_again) {
+  /// grant has to be taken up. `of_outage`: it is asked again soon.
+  void keep(std::string request, GiveUpAgain give_up_again, bool of_outage = false) {
     add(unanswered_, {std::move(request), std::move(give_up_again)});
+    const std::lock_guard lock{mutex_};
+    if (of_outage && !ticks_) set_timer();
   }
   static constexpr std::size_t most = 1000;
   /// Of a request that has ended, and had a place in a queue. As many of them. It is given up again
@@ -44,6 +51,7 @@ class PendingReleases {
   void note_given_up(const std::string& request, GiveUpAgain give_up_again) {
     {
       const std::lock_guard lock{mutex_};
+      pause_ = shortest;
       if (std::ranges::find(ended_, request, &PendingRelease::request) != ended_.end()) return;
     }
     note_ended(request, std::move(give_up_again));
@@ -86,7 +94,28 @@ class PendingReleases {
     if (requests.size() > most) requests.pop_front();
   }
 
+  void set_timer() {
+    timer_ = clock_.after(pause_, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (!self) return;
+      {
+        const std::lock_guard lock{self->mutex_};
+        self->ticks_ = false;
+      }
+      self->give_up_all();
+    });
+    ticks_ = true;
+    pause_ = std::min(2 * pause_, longest);
+  }
+
+  static constexpr std::chrono::milliseconds shortest{500};
+  static constexpr std::chrono::milliseconds longest{16'000};
+
+  Clock& clock_;
   std::mutex mutex_;
+  std::chrono::milliseconds pause_ = shortest;
+  Clock::TimerId timer_{};
+  bool ticks_ = false;
   std::list<PendingRelease> unanswered_;  // the oldest first
   std::list<PendingRelease> ended_;
 };

@@ -8,6 +8,7 @@
 #include "lock/per_store.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::lock {
 namespace {
@@ -20,14 +21,18 @@ void report_failed_release(const std::string& name, const std::exception& failur
 
 /// What is not answered is asked again when the server is there again; not of a closed Store, which
 /// may be gone.
-Task<void> give_up_and_report(Store& store, std::string name, std::string request, GiveUp give_up) {
-  const auto again = [&store, name, request, give_up] { take_back(store, name, request, give_up); };
+Task<void> give_up_and_report(Store& store, std::string name, std::string request, GiveUp give_up,
+                              bool is_reported) {
+  const auto again = [&store, name, request, give_up](bool reported) {
+    return [=, &store] { take_back(store, name, request, give_up, reported); };
+  };
   try {
     co_await give_up();
-    shared_of<PendingReleases>(store)->note_given_up(request, again);
+    shared_of<PendingReleases>(store)->note_given_up(request, again(false));
   } catch (const Error& failure) {
-    report_failed_release(name, failure);
-    if (failure.errc() != Errc::closed) shared_of<PendingReleases>(store)->keep(request, again);
+    if (!is_reported) report_failed_release(name, failure);
+    if (failure.errc() != Errc::closed)
+      shared_of<PendingReleases>(store)->keep(request, again(true), is_outage(failure));
   } catch (const std::exception& failure) {
     report_failed_release(name, failure);
   }
@@ -160,9 +165,11 @@ void take_back(const Resource& resource, const Identity& who) noexcept try {
   count(metrics().lock_release_failures);
 }
 
-void take_back(Store& store, std::string name, std::string request, GiveUp give_up) noexcept {
+void take_back(Store& store, std::string name, std::string request, GiveUp give_up,
+               bool is_reported) noexcept {
   try {
-    spawn(give_up_and_report(store, std::move(name), std::move(request), std::move(give_up)));
+    spawn(give_up_and_report(store, std::move(name), std::move(request), std::move(give_up),
+                             is_reported));
   } catch (const std::exception&) {  // no memory for the coroutine
     count(metrics().lock_release_failures);
   }

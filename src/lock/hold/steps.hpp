@@ -28,9 +28,11 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options = {})
 void leave_in_background(std::shared_ptr<Hold> hold) noexcept;
 
 /// Ends in the background what a request of unknown outcome may have left behind. Never throws.
-/// When the server does not answer, it is asked again later (see PendingReleases).
+/// When the server does not answer, it is asked again later (see PendingReleases). `is_reported`:
+/// the log has that it failed before.
 void take_back(const Resource& resource, const Identity& who) noexcept;
-void take_back(Store& store, std::string name, std::string request, GiveUp give_up) noexcept;
+void take_back(Store& store, std::string name, std::string request, GiveUp give_up,
+               bool is_reported = false) noexcept;
 /// The end of a hold is sent, or was: see PendingReleases.
 void note_ended(const Hold& hold);
 /// Whether a request that failed so may have left something behind that can be taken back.

@@ -6,8 +6,10 @@
 #include <set>
 #include <tuple>
 
+#include "lock/hold/pending_releases.hpp"
 #include "lock/hold/replication.hpp"
 #include "lock/hold/steps.hpp"
+#include "lock/per_store.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 
@@ -35,7 +37,11 @@ SteadyTime risk_at(SteadyTime since, SteadyTime certain_until) {
 
 }  // namespace
 
-Watchdog::Watchdog(Store& store) : store_(store), clock_(store.clock()), origin_(clock_.steady()) {}
+Watchdog::Watchdog(Store& store)
+    : store_(store),
+      clock_(store.clock()),
+      origin_(clock_.steady()),
+      pending_releases_(shared_of<PendingReleases>(store)) {}
 
 Watchdog::~Watchdog() { disarm(timer_); }
 

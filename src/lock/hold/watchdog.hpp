@@ -25,6 +25,8 @@
 
 namespace sluice::lock {
 
+class PendingReleases;
+
 class Watchdog : public std::enable_shared_from_this<Watchdog> {
  public:
   explicit Watchdog(Store& store);
@@ -108,7 +110,8 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
 
   Store& store_;
   Clock& clock_;
-  const SteadyTime origin_;  // of the beat
+  const SteadyTime origin_;                                  // of the beat
+  const std::shared_ptr<PendingReleases> pending_releases_;  // as long as a primitive is used
   mutable std::mutex mutex_;
   Holds holds_;  // a heap: the first is looked at first
   Clock::TimerId timer_ = 0;

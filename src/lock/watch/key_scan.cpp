@@ -89,20 +89,24 @@ Task<void> KeyScan::read_all(Kinds kinds) {
   }
 }
 
-/// The locks among the keys of one step that have not been found yet.
+/// The locks among the keys of one step that have not been found yet. A lock may be called as a key
+/// beside another is.
 Task<Kinds> KeyScan::locks_among(const Value::Items& keys, Pass pass) const {
   Kinds kinds;
   std::vector<std::string> hashes;
   for (const Value& key : keys) {
     const auto known = lock_beside(key.as_text());
-    if (pass == Pass::hashes && !known && !found_.contains(key.as_text()))
-      hashes.push_back(key.as_text());
+    if (pass == Pass::hashes && !found_.contains(key.as_text())) hashes.push_back(key.as_text());
     if (pass == Pass::side_keys && known && !found_.contains(known->name) &&
         matches(options_.pattern, known->name))
       kinds.emplace(known->name, known->kind);
   }
   if (hashes.empty()) co_return kinds;
-  co_return co_await kinds_of_hashes(store_, std::move(hashes));
+  kinds = co_await kinds_of_hashes(store_, std::move(hashes));
+  std::erase_if(kinds, [](const auto& lock) {
+    return lock.second == LockKind::foreign && lock_beside(lock.first);
+  });
+  co_return kinds;
 }
 
 Task<Value> KeyScan::one_step(const std::string& cursor, Pass pass) const {

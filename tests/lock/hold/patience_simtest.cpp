@@ -5,6 +5,7 @@
 #include "sluice/permit_semaphore.hpp"
 #include "sluice/rate_limiter.hpp"
 #include "sluice/semaphore.hpp"
+#include "sluice/shared_mutex.hpp"
 
 namespace sluice {
 namespace {
@@ -34,6 +35,35 @@ class LockPatience : public VirtualLock {
 
   bool failed_ = false;
 };
+
+/// The reply of the first is lost, and the server is away then, with no connection that is lost.
+TEST_F(LockPatience, WhatAnAcquireLeftIsTakenBackAfterTheOutage) {
+  Mutex mutex{line_, "stock"};
+  FairMutex fair{line_, "fair"};
+  SharedMutex shared{line_, "shared"};
+  MultiLock both{line_, {"one", "two"}};
+  Semaphore desks{line_, "desks"};
+  PermitSemaphore rooms{line_, "rooms"};
+  desks.try_set_permits(1).get();
+  rooms.try_set_permits(1).get();
+  const auto is_left_alone = [&](auto acquire) {
+    line_.plan = [first = true](std::string_view) mutable {
+      return std::exchange(first, false) ? Fault::cut_off : Fault::refused;
+    };
+    EXPECT_EQ(error_of(acquire()), Errc::connection);
+    pass(3s);
+    heal();
+    pass(5s);
+    EXPECT_TRUE(acquire().get());
+  };
+  is_left_alone([&] { return mutex.try_acquire(); });
+  is_left_alone([&] { return fair.try_acquire(); });
+  is_left_alone([&] { return shared.try_acquire(); });
+  is_left_alone([&] { return shared.try_acquire_shared(); });
+  is_left_alone([&] { return both.try_acquire(); });
+  is_left_alone([&] { return desks.try_acquire(); });
+  is_left_alone([&] { return rooms.try_acquire(); });
+}
 
 TEST_F(LockPatience, K30_AcquireWithoutADeadlineOutlivesAnOutage) {
   Mutex mutex{line_, "stock"};

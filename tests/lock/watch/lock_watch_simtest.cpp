@@ -45,6 +45,22 @@ TEST_F(Watch, FindsWhatIsHeld) {
   EXPECT_FALSE(look("stock"));
 }
 
+TEST_F(Watch, FindsALockThatIsCalledAsAKeyBesideAnother) {
+  std::vector<Held> holds;
+  Names wanted;
+  for (const auto* const prefix :
+       {"sluice_lock_queue", "sluice_lock_tickets", "sluice_lock_waiters", "sluice_permit_people",
+        "sluice_permit_queue", "sluice_rw_readers", "sluice_rw_writers", "sluice_semaphore_holds",
+        "sluice_semaphore_queue"}) {
+    const auto name = fmt::format("{}:x", prefix);
+    holds.push_back(Mutex{line_, name}.acquire().get());
+    wanted.push_back(name + " mutex");
+  }
+  EXPECT_EQ(names(), wanted);
+  set_hash("sluice_lock_tickets:{shop}", java, "1 30000 1 sluice:inbox:1 x");
+  EXPECT_EQ(names(), wanted);
+}
+
 TEST_F(Watch, KnowsTheKinds) {
   FairMutex fair{line_, "fair"};
   FairMutex also_fair{far_, "fair"};
