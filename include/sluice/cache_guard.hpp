@@ -46,7 +46,8 @@ struct CacheGuardOptions {
   /// nobody invalidates.
   std::chrono::milliseconds ttl = std::chrono::minutes{10};
   /// Avalanche: each value lives shorter than `ttl` by up to this part of it, at random, so that
-  /// what was written together does not end together. From 0 to 0.9; costs nothing.
+  /// what was written together does not end together; so do near values (`near_ttl`) and failures
+  /// (`failure_ttl`). From 0 to 0.9; costs nothing.
   double jitter = 0.1;
   /// Breakdown: so long behind its ttl a value is served on while one load runs. Callers never wait
   /// for a value that is in use, and may get one that is older than `ttl`. 0: never older.
@@ -57,7 +58,8 @@ struct CacheGuardOptions {
   /// minute.
   double early = 1.0;
 
-  /// Penetration: how long it is known that there is no value. 0: absence is not cached.
+  /// Penetration: how long it is known that there is no value, at most; at random, so that absences
+  /// do not end together, and a quarter of it at least. 0: absence is not cached.
   std::chrono::milliseconds absent_ttl = std::chrono::seconds{30};
   /// How many absences may lie in the store at once, for all processes of this guard's name: a
   /// flood of random keys fills no more. Costs a round trip for each absence that is stored.

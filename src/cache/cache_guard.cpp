@@ -109,7 +109,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     if (entry.payload.size() > options.largest_value)
       refuse(fmt::format("the value of '{}' has {} bytes; largest_value is {}", cache::shown(key),
                          entry.payload.size(), options.largest_value));
-    entry.fresh = common_->new_lifetime();
+    entry.fresh = common_->spread(options.ttl);
     entry.kept = entry.fresh + options.stale;
     const Forgetting forgetting{*this, value_key};
     auto storing = common_->wire.store(value_key, {}, std::move(entry));
@@ -293,8 +293,11 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   }
   void keep_near(std::string_view value_key, const Entry& entry, const CacheObject& object,
                  const cache::NearCache::Fill& fill, SteadyTime until) {
+    const SteadyTime latest =
+        Clock::add(common_->clock().steady(), common_->spread(common_->options.near_ttl));
     // NOLINTNEXTLINE(*-unchecked-optional-access): the Fill is from it
-    near_->cache().fill(fill, value_key, {object}, entry.payload.size() + value_key.size(), until);
+    near_->cache().fill(fill, value_key, {object}, entry.payload.size() + value_key.size(),
+                        std::min(until, latest));
   }
   Fill begin_copy(std::string_view value_key) const {
     if (!copies_) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/random.hpp"
 #include "cache/cache.lua.hpp"
 #include "store/reply_error.hpp"
 
@@ -147,9 +148,11 @@ Task<void> Wire::invalidate(std::string value_key) {
 
 Task<std::chrono::milliseconds> Wire::admit_absent(std::int64_t budget,
                                                    std::chrono::milliseconds ttl) {
-  auto asked = store_.run(scripts::cache_admit_absent, {names_.absent_budget()},
-                          {fmt::to_string(budget / 2), fmt::to_string(ttl.count() / 2)},
-                          {.until = patience()});
+  const auto part = static_cast<double>(random_below(1'000'000)) / 1e6;
+  auto asked = store_.run(
+      scripts::cache_admit_absent, {names_.absent_budget()},
+      {fmt::to_string(budget / 2), fmt::to_string(ttl.count() / 2), fmt::format("{:.6f}", part)},
+      {.until = patience()});
   const Value reply = co_await asked;
   const auto& parts = items_of(store_, reply, 2);
   saw(parts[0]);
