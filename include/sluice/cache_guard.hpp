@@ -33,6 +33,16 @@ struct CacheCodec<std::string> {
   static std::string decode(std::string_view bytes) { return std::string{bytes}; }
 };
 
+/// What a loader may return in the place of a T: a value with a time of its own, as that of a token
+/// or of an answer with max-age. The guard's `ttl` is the longest: more is cut to it. Below 10 ms
+/// the value is given to its callers, and not stored. `jitter` shortens it, and `stale` follows it,
+/// as any.
+template <class T>
+struct CacheValue {
+  T value;
+  std::chrono::milliseconds ttl;
+};
+
 /// What a call gets while the store cannot be reached, is silent, or takes no more than reads.
 enum class CacheWhenDown {
   fail,  ///< the store's Error, at once: the database is protected
@@ -130,7 +140,11 @@ struct CacheForm {
 /// CacheGuard without the type of its values.
 class CacheCore {
  public:
-  using Loader = std::function<CacheObject()>;
+  struct Loaded {
+    CacheObject object;
+    std::chrono::milliseconds ttl = std::chrono::milliseconds::max();
+  };
+  using Loader = std::function<Loaded()>;
 
   CacheCore(Store& store, std::string name, CacheGuardOptions options, CacheForm form);
   ~CacheCore();
@@ -140,7 +154,7 @@ class CacheCore {
   /// What is known without I/O.
   std::optional<CacheObject> find(std::string_view key);
   Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions options);
-  Task<void> put(std::string key, CacheObject object);
+  Task<void> put(std::string key, Loaded value);
   Task<void> invalidate(std::string key);
   Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after);
 
@@ -210,8 +224,9 @@ class CacheGuard {
   explicit CacheGuard(Store& store, std::string name, CacheGuardOptions options = {})
       : core_(store, std::move(name), std::move(options), form) {}
 
-  /// The value of `key`, from the cache or else by `load(key)` or `load()`, which returns a T, a
-  /// std::optional<T> (empty: there is none) or a Task of these. Empty: there is none.
+  /// The value of `key`, from the cache or else by `load(key)` or `load()`, which returns a T or
+  /// CacheValue<T>, a std::optional of these (empty: there is none) or a Task of any. Empty: there
+  /// is none.
   /// Throws Error: bad_argument (a key above 64 KiB; a loader that asks for the key it loads, also
   /// in a circle over guards of one Store);
   /// timeout (no value within the wait); overloaded (too many loads wait for their turn);
@@ -222,7 +237,7 @@ class CacheGuard {
     if (const auto known = core_.find(key)) return Task<std::optional<T>>::ready(value_of(*known));
     auto shared = std::make_shared<Load>(std::move(load));
     auto run = [shared = std::move(shared), key] {
-      return object_of(detail::run_loader(*shared, key));
+      return loaded(detail::run_loader(*shared, key));
     };
     return take(core_.get(std::move(key), std::move(run), options));
   }
@@ -231,8 +246,10 @@ class CacheGuard {
   /// put may come in another order than their rows. Throws what the store throws, and Error
   /// (wrong_type) for a key that holds what no guard wrote. After an effect that is unknown the
   /// value may be written late, over one that was put since: invalidate then, or put again.
-  Task<void> put(std::string key, T value) {
-    return core_.put(std::move(key), std::make_shared<const T>(std::move(value)));
+  /// `ttl`: as that of CacheValue, but Error (bad_argument) below 10 ms; by itself the guard's.
+  Task<void> put(std::string key, T value,
+                 std::chrono::milliseconds ttl = std::chrono::milliseconds::max()) {
+    return core_.put(std::move(key), {std::make_shared<const T>(std::move(value)), ttl});
   }
   /// The value has changed: commit it to the database first, then call this. Returns when no
   /// process is given the old one any more. Throws what the store throws; call it again then, or
@@ -250,9 +267,15 @@ class CacheGuard {
     if (!object) return std::nullopt;
     return *static_cast<const T*>(object.get());
   }
-  static detail::CacheObject object_of(std::optional<T> loaded) {
-    if (!loaded) return nullptr;
-    return std::make_shared<const T>(*std::move(loaded));
+  template <class Answer>
+  static detail::CacheCore::Loaded loaded(Answer answer) {
+    if constexpr (std::same_as<Answer, CacheValue<T>>)
+      return {std::make_shared<const T>(std::move(answer.value)), answer.ttl};
+    else if constexpr (std::same_as<Answer, std::optional<CacheValue<T>>>)
+      return answer ? loaded(*std::move(answer)) : detail::CacheCore::Loaded{};
+    else if (std::optional<T> value = std::move(answer))
+      return {std::make_shared<const T>(*std::move(value))};
+    return {};
   }
   static Task<std::optional<T>> take(Task<detail::CacheObject> asked) {
     co_return value_of(co_await asked);

@@ -100,16 +100,19 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     std::rethrow_exception(down);
   }
 
-  Task<void> put(std::string key, CacheObject object) {
+  Task<void> put(std::string key, Loaded value) {
     const auto self = shared_from_this();
     check(key);
     const CacheGuardOptions& options = common_->options;
     const std::string value_key = common_->names.value_of(key);
-    cache::NewEntry entry{.payload = common_->form.encode(object.get())};
+    if (value.ttl < cache::shortest_ttl)
+      refuse(fmt::format("the ttl of '{}' is {} ms; 10 ms is the least", cache::shown(key),
+                         value.ttl.count()));
+    cache::NewEntry entry{.payload = common_->form.encode(value.object.get())};
     if (entry.payload.size() > options.largest_value)
       refuse(fmt::format("the value of '{}' has {} bytes; largest_value is {}", cache::shown(key),
                          entry.payload.size(), options.largest_value));
-    entry.fresh = common_->spread(options.ttl);
+    entry.fresh = common_->spread(std::min(options.ttl, value.ttl));
     entry.kept = entry.fresh + options.stale;
     const Forgetting forgetting{*this, value_key};
     auto storing = common_->wire.store(value_key, {}, std::move(entry));
@@ -342,8 +345,8 @@ std::optional<CacheObject> CacheCore::find(std::string_view key) { return impl_-
 Task<CacheObject> CacheCore::get(std::string key, Loader loader, CacheCallOptions options) {
   return impl_->get(std::move(key), std::move(loader), options);
 }
-Task<void> CacheCore::put(std::string key, CacheObject object) {
-  return impl_->put(std::move(key), std::move(object));
+Task<void> CacheCore::put(std::string key, Loaded value) {
+  return impl_->put(std::move(key), std::move(value));
 }
 Task<void> CacheCore::invalidate(std::string key) { return impl_->invalidate(std::move(key)); }
 Task<void> CacheCore::invalidate_twice(std::string key, milliseconds after) {

@@ -43,7 +43,7 @@ std::string checked_name(std::string name) {
 }
 
 CacheGuardOptions checked(const std::string& name, CacheGuardOptions options) {
-  check_time(name, "ttl", options.ttl, milliseconds{10});
+  check_time(name, "ttl", options.ttl, shortest_ttl);
   check_time(name, "stale", options.stale, milliseconds{0});
   check_time(name, "lease", options.lease, milliseconds{10});
   check_time(name, "longest_load", options.longest_load, milliseconds{0});

@@ -17,6 +17,7 @@
 namespace sluice::cache {
 
 inline constexpr std::size_t longest_key = std::size_t{64} << 10;
+inline constexpr std::chrono::milliseconds shortest_ttl{10};
 inline constexpr std::chrono::milliseconds longest_time = std::chrono::days{3660};
 
 struct Common {

@@ -344,9 +344,10 @@ Task<std::optional<NewEntry>> Flights::entry_of(Loaded loaded) {
   const CacheGuardOptions& options = common_->options;
   NewEntry entry{.is_absent = !loaded.object, .load = loaded.took};
   if (loaded.object) {
+    if (loaded.ttl < shortest_ttl) co_return std::nullopt;
     entry.payload = common_->form.encode(loaded.object.get());
     if (entry.payload.size() > options.largest_value) co_return std::nullopt;
-    entry.fresh = common_->spread(options.ttl);
+    entry.fresh = common_->spread(std::min(options.ttl, loaded.ttl));
     entry.kept = entry.fresh + options.stale;
     co_return entry;
   }

@@ -74,9 +74,8 @@ class Expiries : public Guards {
     for (int i = 0; i < 5000; ++i)
       for (int times = 0; times < 2; ++times) cache.get(std::to_string(i), source_.loader()).get();
     line_.plan = [](std::string_view) { return Fault::refused; };
-    Ends ends = in_process(5000, [&](const auto& key) {
-      return !error_of(cache.get(key, source_.loader()));
-    });
+    Ends ends = in_process(
+        5000, [&](const auto& key) { return !error_of(cache.get(key, source_.loader())); });
     line_.plan = [](std::string_view) { return Fault::none; };
     return ends;
   }
@@ -111,9 +110,8 @@ TEST_F(Expiries, BC05_EndSpread) {
     std::size_t most = 0;
     for (const auto& [when, count] : hundredths) most = std::max(most, count);
     EXPECT_GE(ends.size(), 1000U) << expiry.name;
-    EXPECT_LE(most, ends.size() / 100 * 4)
-        << fmt::format("of {} {} so many end within {}", ends.size(), expiry.name,
-                       expiry.spread / 100);
+    EXPECT_LE(most, ends.size() / 100 * 4) << fmt::format(
+        "of {} {} so many end within {}", ends.size(), expiry.name, expiry.spread / 100);
   }
 }
 
