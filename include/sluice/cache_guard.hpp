@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "sluice/durability.hpp"
 #include "sluice/store.hpp"
@@ -155,7 +156,7 @@ class CacheCore {
   std::optional<CacheObject> find(std::string_view key);
   Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions options);
   Task<void> put(std::string key, Loaded value);
-  Task<void> invalidate(std::string key);
+  Task<void> invalidate(std::vector<std::string> keys);
   Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after);
 
  private:
@@ -254,7 +255,17 @@ class CacheGuard {
   /// The value has changed: commit it to the database first, then call this. Returns when no
   /// process is given the old one any more. Throws what the store throws; call it again then, or
   /// use `invalidate_twice`. Throws Error (wrong_type) for a key that holds what no guard wrote.
-  Task<void> invalidate(std::string key) { return core_.invalidate(std::move(key)); }
+  Task<void> invalidate(std::string key) {
+    std::vector<std::string> keys{std::move(key)};
+    return core_.invalidate(std::move(keys));
+  }
+  /// The same for many, in one round trip. Each key stands for itself: one that fails keeps no other
+  /// from being invalidated. Throws the first failure; the message names the keys that failed, up to
+  /// ten. Effect none: no value was removed; else call it again, for all or for those that failed.
+  /// Error (unsynced): all were, and too few replicas have it.
+  Task<void> invalidate_all(std::vector<std::string> keys) {
+    return core_.invalidate(std::move(keys));
+  }
   /// The same, and once more after `after`, by whatever process has a guard of this name then,
   /// until it has succeeded: for a database whose replicas lag, and before a commit (the second one
   /// comes behind it, even when this process is killed in between). At most 1 day.
