@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "sluice/durability.hpp"
 #include "sluice/store.hpp"
@@ -33,6 +34,16 @@ struct CacheCodec<std::string> {
   static std::string decode(std::string_view bytes) { return std::string{bytes}; }
 };
 
+/// What a loader may return in the place of a T: a value with a time of its own, as that of a token
+/// or of an answer with max-age. The guard's `ttl` is the longest: more is cut to it. Below 10 ms
+/// the value is given to its callers, and not stored. `jitter` shortens it, and `stale` follows it,
+/// as any.
+template <class T>
+struct CacheValue {
+  T value;
+  std::chrono::milliseconds ttl;
+};
+
 /// What a call gets while the store cannot be reached, is silent, or takes no more than reads.
 enum class CacheWhenDown {
   fail,  ///< the store's Error, at once: the database is protected
@@ -46,7 +57,8 @@ struct CacheGuardOptions {
   /// nobody invalidates.
   std::chrono::milliseconds ttl = std::chrono::minutes{10};
   /// Avalanche: each value lives shorter than `ttl` by up to this part of it, at random, so that
-  /// what was written together does not end together. From 0 to 0.9; costs nothing.
+  /// what was written together does not end together; so do near values (`near_ttl`) and failures
+  /// (`failure_ttl`). From 0 to 0.9; costs nothing.
   double jitter = 0.1;
   /// Breakdown: so long behind its ttl a value is served on while one load runs. Callers never wait
   /// for a value that is in use, and may get one that is older than `ttl`. 0: never older.
@@ -57,7 +69,8 @@ struct CacheGuardOptions {
   /// minute.
   double early = 1.0;
 
-  /// Penetration: how long it is known that there is no value. 0: absence is not cached.
+  /// Penetration: how long it is known that there is no value, at most; at random, so that absences
+  /// do not end together, and a quarter of it at least. 0: absence is not cached.
   std::chrono::milliseconds absent_ttl = std::chrono::seconds{30};
   /// How many absences may lie in the store at once, for all processes of this guard's name: a
   /// flood of random keys fills no more. Costs a round trip for each absence that is stored.
@@ -128,7 +141,11 @@ struct CacheForm {
 /// CacheGuard without the type of its values.
 class CacheCore {
  public:
-  using Loader = std::function<CacheObject()>;
+  struct Loaded {
+    CacheObject object;
+    std::chrono::milliseconds ttl = std::chrono::milliseconds::max();
+  };
+  using Loader = std::function<Loaded()>;
 
   CacheCore(Store& store, std::string name, CacheGuardOptions options, CacheForm form);
   ~CacheCore();
@@ -138,8 +155,8 @@ class CacheCore {
   /// What is known without I/O.
   std::optional<CacheObject> find(std::string_view key);
   Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions options);
-  Task<void> put(std::string key, CacheObject object);
-  Task<void> invalidate(std::string key);
+  Task<void> put(std::string key, Loaded value);
+  Task<void> invalidate(std::vector<std::string> keys);
   Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after);
 
  private:
@@ -208,8 +225,9 @@ class CacheGuard {
   explicit CacheGuard(Store& store, std::string name, CacheGuardOptions options = {})
       : core_(store, std::move(name), std::move(options), form) {}
 
-  /// The value of `key`, from the cache or else by `load(key)` or `load()`, which returns a T, a
-  /// std::optional<T> (empty: there is none) or a Task of these. Empty: there is none.
+  /// The value of `key`, from the cache or else by `load(key)` or `load()`, which returns a T or
+  /// CacheValue<T>, a std::optional of these (empty: there is none) or a Task of any. Empty: there
+  /// is none.
   /// Throws Error: bad_argument (a key above 64 KiB; a loader that asks for the key it loads, also
   /// in a circle over guards of one Store);
   /// timeout (no value within the wait); overloaded (too many loads wait for their turn);
@@ -220,7 +238,7 @@ class CacheGuard {
     if (const auto known = core_.find(key)) return Task<std::optional<T>>::ready(value_of(*known));
     auto shared = std::make_shared<Load>(std::move(load));
     auto run = [shared = std::move(shared), key] {
-      return object_of(detail::run_loader(*shared, key));
+      return loaded(detail::run_loader(*shared, key));
     };
     return take(core_.get(std::move(key), std::move(run), options));
   }
@@ -229,13 +247,25 @@ class CacheGuard {
   /// put may come in another order than their rows. Throws what the store throws, and Error
   /// (wrong_type) for a key that holds what no guard wrote. After an effect that is unknown the
   /// value may be written late, over one that was put since: invalidate then, or put again.
-  Task<void> put(std::string key, T value) {
-    return core_.put(std::move(key), std::make_shared<const T>(std::move(value)));
+  /// `ttl`: as that of CacheValue, but Error (bad_argument) below 10 ms; by itself the guard's.
+  Task<void> put(std::string key, T value,
+                 std::chrono::milliseconds ttl = std::chrono::milliseconds::max()) {
+    return core_.put(std::move(key), {std::make_shared<const T>(std::move(value)), ttl});
   }
   /// The value has changed: commit it to the database first, then call this. Returns when no
   /// process is given the old one any more. Throws what the store throws; call it again then, or
   /// use `invalidate_twice`. Throws Error (wrong_type) for a key that holds what no guard wrote.
-  Task<void> invalidate(std::string key) { return core_.invalidate(std::move(key)); }
+  Task<void> invalidate(std::string key) {
+    std::vector<std::string> keys{std::move(key)};
+    return core_.invalidate(std::move(keys));
+  }
+  /// The same for many, in one round trip. Each key stands for itself: one that fails keeps no other
+  /// from being invalidated. Throws the first failure; the message names the keys that failed, up to
+  /// ten. Effect none: no value was removed; else call it again, for all or for those that failed.
+  /// Error (unsynced): all were, and too few replicas have it.
+  Task<void> invalidate_all(std::vector<std::string> keys) {
+    return core_.invalidate(std::move(keys));
+  }
   /// The same, and once more after `after`, by whatever process has a guard of this name then,
   /// until it has succeeded: for a database whose replicas lag, and before a commit (the second one
   /// comes behind it, even when this process is killed in between). At most 1 day.
@@ -248,9 +278,15 @@ class CacheGuard {
     if (!object) return std::nullopt;
     return *static_cast<const T*>(object.get());
   }
-  static detail::CacheObject object_of(std::optional<T> loaded) {
-    if (!loaded) return nullptr;
-    return std::make_shared<const T>(*std::move(loaded));
+  template <class Answer>
+  static detail::CacheCore::Loaded loaded(Answer answer) {
+    if constexpr (std::same_as<Answer, CacheValue<T>>)
+      return {std::make_shared<const T>(std::move(answer.value)), answer.ttl};
+    else if constexpr (std::same_as<Answer, std::optional<CacheValue<T>>>)
+      return answer ? loaded(*std::move(answer)) : detail::CacheCore::Loaded{};
+    else if (std::optional<T> value = std::move(answer))
+      return {std::make_shared<const T>(*std::move(value))};
+    return {};
   }
   static Task<std::optional<T>> take(Task<detail::CacheObject> asked) {
     co_return value_of(co_await asked);

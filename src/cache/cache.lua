@@ -110,10 +110,11 @@ return 1
 
 -- script admit_absent
 -- Whether one more absence may be stored: so many in each half of their time, and none until later
--- than the end of the next half. Guards that keep them for another time share the halves: who
--- begins one says how long the next is.
+-- than the end of the next half. It ends somewhere in the second half of what it may, and the first
+-- half of all begins with an absence, so that no two lots end together. Guards that keep them for
+-- another time share the halves: who begins one says how long the next is.
 -- KEYS[1] hash {when this half ends and when the next, ms, and the count of this}
--- ARGV[1] most in a half   ARGV[2] half, ms
+-- ARGV[1] most in a half   ARGV[2] half, ms   ARGV[3] where in its part, at random: from 0 to 1
 -- Reply: {now us, until when it may be kept, ms} · {now us, 0, ms until others may be stored}
 -- include cache/cache.lua now
 local length, now_ms = tonumber(ARGV[2]), math.floor(now / 1000)
@@ -121,7 +122,7 @@ local known = redis.call('HMGET', KEYS[1], 'end', 'next_end', 'count')
 local half_end, next_end = tonumber(known[1]), tonumber(known[2])
 local count = tonumber(known[3])
 if not (half_end and next_end and count) or now_ms >= next_end then
-  half_end, count = (math.floor(now_ms / length) + 1) * length, 0
+  half_end, count = now_ms + length, 0
   next_end = half_end + length
 elseif now_ms >= half_end then
   half_end, next_end, count = next_end, next_end + length, 0
@@ -132,7 +133,8 @@ end
 redis.call('HSET', KEYS[1], 'end', string.format('%.0f', half_end),
            'next_end', string.format('%.0f', next_end), 'count', count + 1)
 redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', next_end))
-return {now, math.min(next_end, now_ms + 2 * length) - 1}
+local most = math.min(next_end - now_ms, 2 * length)
+return {now, now_ms + math.floor(most * (1 + ARGV[3]) / 2)}
 
 -- script plan_again
 -- Plan a second invalidation; of two of one key the later one stays.

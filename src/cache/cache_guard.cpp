@@ -100,30 +100,34 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     std::rethrow_exception(down);
   }
 
-  Task<void> put(std::string key, CacheObject object) {
+  Task<void> put(std::string key, Loaded value) {
     const auto self = shared_from_this();
     check(key);
     const CacheGuardOptions& options = common_->options;
     const std::string value_key = common_->names.value_of(key);
-    cache::NewEntry entry{.payload = common_->form.encode(object.get())};
+    if (value.ttl < cache::shortest_ttl)
+      refuse(fmt::format("the ttl of '{}' is {} ms; 10 ms is the least", cache::shown(key),
+                         value.ttl.count()));
+    cache::NewEntry entry{.payload = common_->form.encode(value.object.get())};
     if (entry.payload.size() > options.largest_value)
       refuse(fmt::format("the value of '{}' has {} bytes; largest_value is {}", cache::shown(key),
                          entry.payload.size(), options.largest_value));
-    entry.fresh = common_->new_lifetime();
+    entry.fresh = common_->spread(std::min(options.ttl, value.ttl));
     entry.kept = entry.fresh + options.stale;
-    const Forgetting forgetting{*this, value_key};
+    const Forgetting forgetting{*this, {value_key}};
     auto storing = common_->wire.store(value_key, {}, std::move(entry));
     co_await storing;
   }
 
-  Task<void> invalidate(std::string key) {
+  Task<void> invalidate(std::vector<std::string> keys) {
     const auto self = shared_from_this();
-    check(key);
-    const std::string value_key = common_->names.value_of(key);
-    const Forgetting forgetting{*this, value_key};
-    auto invalidating = common_->wire.invalidate(value_key);
+    for (const auto& key : keys) check(key);
+    for (auto& key : keys) key = common_->names.value_of(key);
+    if (keys.empty()) co_return;
+    const Forgetting forgetting{*this, keys};
+    auto invalidating = common_->wire.invalidate(keys);
     co_await invalidating;
-    count(metrics().cache_invalidations);
+    count(metrics().cache_invalidations, keys.size());
   }
 
   Task<void> invalidate_twice(std::string key, milliseconds after) {
@@ -133,7 +137,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
       refuse(fmt::format("the second invalidation is to come in {} ms; 1 day is the most",
                          after.count()));
     const std::string value_key = common_->names.value_of(key);
-    const Forgetting forgetting{*this, value_key};
+    const Forgetting forgetting{*this, {value_key}};
     auto invalidating = common_->wire.invalidate_twice(std::move(key), after);
     co_await invalidating;
     second_->look_in(after + milliseconds{1});
@@ -154,20 +158,24 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
  private:
   using Fill = std::optional<cache::NearCache::Fill>;
 
-  /// Takes a key out of this process before and after it changes in the store, whatever comes of
+  /// Takes keys out of this process before and after they change in the store, whatever comes of
   /// that.
   class Forgetting {
    public:
-    Forgetting(Impl& all, const std::string& value_key) : all_(all), value_key_(value_key) {
-      all_.forget(value_key_);
+    Forgetting(Impl& all, std::vector<std::string> value_keys)
+        : all_(all), value_keys_(std::move(value_keys)) {
+      forget();
     }
-    ~Forgetting() { all_.forget(value_key_); }
+    ~Forgetting() { forget(); }
     Forgetting(const Forgetting&) = delete;
     Forgetting& operator=(const Forgetting&) = delete;
 
    private:
+    void forget() {
+      for (const auto& key : value_keys_) all_.forget(key);
+    }
     Impl& all_;
-    const std::string& value_key_;
+    const std::vector<std::string> value_keys_;
   };
 
   void forget(const std::string& value_key) {
@@ -293,8 +301,11 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   }
   void keep_near(std::string_view value_key, const Entry& entry, const CacheObject& object,
                  const cache::NearCache::Fill& fill, SteadyTime until) {
+    const SteadyTime latest =
+        Clock::add(common_->clock().steady(), common_->spread(common_->options.near_ttl));
     // NOLINTNEXTLINE(*-unchecked-optional-access): the Fill is from it
-    near_->cache().fill(fill, value_key, {object}, entry.payload.size() + value_key.size(), until);
+    near_->cache().fill(fill, value_key, {object}, entry.payload.size() + value_key.size(),
+                        std::min(until, latest));
   }
   Fill begin_copy(std::string_view value_key) const {
     if (!copies_) return std::nullopt;
@@ -339,10 +350,12 @@ std::optional<CacheObject> CacheCore::find(std::string_view key) { return impl_-
 Task<CacheObject> CacheCore::get(std::string key, Loader loader, CacheCallOptions options) {
   return impl_->get(std::move(key), std::move(loader), options);
 }
-Task<void> CacheCore::put(std::string key, CacheObject object) {
-  return impl_->put(std::move(key), std::move(object));
+Task<void> CacheCore::put(std::string key, Loaded value) {
+  return impl_->put(std::move(key), std::move(value));
 }
-Task<void> CacheCore::invalidate(std::string key) { return impl_->invalidate(std::move(key)); }
+Task<void> CacheCore::invalidate(std::vector<std::string> keys) {
+  return impl_->invalidate(std::move(keys));
+}
 Task<void> CacheCore::invalidate_twice(std::string key, milliseconds after) {
   return impl_->invalidate_twice(std::move(key), after);
 }

@@ -43,7 +43,7 @@ std::string checked_name(std::string name) {
 }
 
 CacheGuardOptions checked(const std::string& name, CacheGuardOptions options) {
-  check_time(name, "ttl", options.ttl, milliseconds{10});
+  check_time(name, "ttl", options.ttl, shortest_ttl);
   check_time(name, "stale", options.stale, milliseconds{0});
   check_time(name, "lease", options.lease, milliseconds{10});
   check_time(name, "longest_load", options.longest_load, milliseconds{0});
@@ -80,7 +80,7 @@ Common::Common(Store& of, std::string name, CacheGuardOptions chosen, detail::Ca
       names(checked_name(std::move(name))),
       wire(store, names, options.lease, options.durability, silence_of(options)),
       loads(store, options.max_loads, options.max_waiting_loads),
-      failures(options.failure_ttl),
+      failures(options.failure_ttl > milliseconds{0}),
       breaker(silence_of(options)) {}
 
 std::optional<Object> Common::decode(const Entry& entry, std::string_view value_key) const {
@@ -94,9 +94,9 @@ std::optional<Object> Common::decode(const Entry& entry, std::string_view value_
   }
 }
 
-milliseconds Common::new_lifetime() const {
-  const auto most = static_cast<double>(options.ttl.count()) * options.jitter;
-  return options.ttl - milliseconds{random_below(static_cast<std::uint64_t>(most) + 1)};
+milliseconds Common::spread(milliseconds time) const {
+  const auto most = static_cast<double>(time.count()) * options.jitter;
+  return time - milliseconds{random_below(static_cast<std::uint64_t>(most) + 1)};
 }
 
 void Common::check_open() const {

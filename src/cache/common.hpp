@@ -17,6 +17,7 @@
 namespace sluice::cache {
 
 inline constexpr std::size_t longest_key = std::size_t{64} << 10;
+inline constexpr std::chrono::milliseconds shortest_ttl{10};
 inline constexpr std::chrono::milliseconds longest_time = std::chrono::days{3660};
 
 struct Common {
@@ -25,8 +26,8 @@ struct Common {
 
   /// The object of a value's bytes. Empty: the codec does not know them.
   std::optional<Object> decode(const Entry& entry, std::string_view value_key) const;
-  /// `ttl`, less a random part of it of up to `jitter`.
-  std::chrono::milliseconds new_lifetime() const;
+  /// A time less a random part of it of up to `jitter`.
+  std::chrono::milliseconds spread(std::chrono::milliseconds time) const;
   Clock& clock() const noexcept { return store.clock(); }
   void check_open() const;
 

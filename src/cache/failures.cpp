@@ -12,9 +12,8 @@ constexpr std::size_t size_of_one = 256;  // an exception and its text, as a gue
 
 }  // namespace
 
-Failures::Failures(std::chrono::milliseconds ttl)
-    : ttl_(ttl), cache_({.bytes = most_bytes, .max_ttl = longest_time}) {
-  if (ttl_ > ttl_.zero()) cache_.open();
+Failures::Failures(bool keeps) : cache_({.bytes = most_bytes, .max_ttl = longest_time}) {
+  if (keeps) cache_.open();
 }
 
 std::exception_ptr Failures::find(std::string_view value_key, SteadyTime now) {
@@ -27,10 +26,10 @@ Failures::Fill Failures::begin(std::string_view value_key, SteadyTime now) const
 }
 
 void Failures::keep(const Fill& fill, std::string_view value_key, std::exception_ptr error,
-                    SteadyTime now) {
+                    SteadyTime until) {
   if (!cache_.is_open()) return;
   cache_.fill(fill, value_key, {std::make_shared<const std::exception_ptr>(std::move(error))},
-              size_of_one, Clock::add(now, ttl_));
+              size_of_one, until);
 }
 
 void Failures::forget(std::string_view value_key) {

@@ -15,20 +15,20 @@ class Failures {
  public:
   using Fill = NearCache::Fill;
 
-  /// `ttl` 0: none is kept.
-  explicit Failures(std::chrono::milliseconds ttl);
+  /// False: none is kept.
+  explicit Failures(bool keeps);
 
   /// Null: none is known.
   std::exception_ptr find(std::string_view value_key, SteadyTime now);
   /// Before the load begins.
   Fill begin(std::string_view value_key, SteadyTime now) const;
   /// When it has failed, unless the key was forgotten meanwhile.
-  void keep(const Fill& fill, std::string_view value_key, std::exception_ptr error, SteadyTime now);
+  void keep(const Fill& fill, std::string_view value_key, std::exception_ptr error,
+            SteadyTime until);
   /// The key has changed.
   void forget(std::string_view value_key);
 
  private:
-  const std::chrono::milliseconds ttl_;
   NearCache cache_;
 };
 

@@ -273,7 +273,9 @@ Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string
     if (loaded.began) count(metrics().cache_loads);
     if (loaded.began && error) {
       count(metrics().cache_load_failures);
-      common_->failures.keep(fill, flight->value_key, error, common_->clock().steady());
+      common_->failures.keep(
+          fill, flight->value_key, error,
+          Clock::add(common_->clock().steady(), common_->spread(common_->options.failure_ttl)));
     }
   } catch (const Error& refused) {
     if (refused.errc() == Errc::overloaded) count(metrics().cache_loads_refused);
@@ -342,9 +344,10 @@ Task<std::optional<NewEntry>> Flights::entry_of(Loaded loaded) {
   const CacheGuardOptions& options = common_->options;
   NewEntry entry{.is_absent = !loaded.object, .load = loaded.took};
   if (loaded.object) {
+    if (loaded.ttl < shortest_ttl) co_return std::nullopt;
     entry.payload = common_->form.encode(loaded.object.get());
     if (entry.payload.size() > options.largest_value) co_return std::nullopt;
-    entry.fresh = common_->new_lifetime();
+    entry.fresh = common_->spread(std::min(options.ttl, loaded.ttl));
     entry.kept = entry.fresh + options.stale;
     co_return entry;
   }

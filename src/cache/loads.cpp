@@ -104,7 +104,7 @@ void Loads::load(State& state, Turn& turn) {
   if (turn.loaded.began) {
     running_ = turn.link;
     try {
-      turn.loaded.object = turn.loader();
+      static_cast<detail::CacheCore::Loaded&>(turn.loaded) = turn.loader();
     } catch (...) {
       turn.loaded.error = std::current_exception();
     }

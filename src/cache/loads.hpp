@@ -22,8 +22,7 @@ namespace sluice::cache {
 using Object = detail::CacheObject;
 using Loader = detail::CacheCore::Loader;
 
-struct Loaded {
-  Object object;
+struct Loaded : detail::CacheCore::Loaded {
   std::exception_ptr error;         ///< what the loader has thrown
   std::chrono::nanoseconds took{};  ///< by the Clock
   bool began = true;                ///< false: `begin_before` had passed when its turn came

@@ -41,7 +41,7 @@ Task<void> SecondInvalidations::look() {
       const std::string value_key = common_->names.value_of(planned.key);
       forget_(value_key);
       try {
-        auto invalidating = common_->wire.invalidate(value_key);
+        auto invalidating = common_->wire.invalidate({value_key});
         co_await invalidating;
       } catch (const Error& failure) {
         if (failure.errc() != Errc::wrong_type) throw;  // else no value of ours is there

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "base/random.hpp"
 #include "cache/cache.lua.hpp"
 #include "store/reply_error.hpp"
 
@@ -26,11 +28,15 @@ const Value::Items& items_of(const Store& store, const Value& reply, std::size_t
 }
 
 /// It was done, and a server that is lost may take it along.
-Error unsynced(const std::string& value_key, const Copies& copies, const Durability& durability) {
+Error unsynced(const std::vector<std::string>& value_keys, const Copies& copies,
+               const Durability& durability) {
+  const std::size_t more = value_keys.size() - 1;
   return Error{Errc::unsynced,
-               fmt::format("'{}' was changed, but {}: do it again, look at the replicas, wait "
+               fmt::format("'{}'{} was changed, but {}: do it again, look at the replicas, wait "
                            "longer, or ask for fewer",
-                           shown(value_key), copies.shortfall(durability)),
+                           shown(value_keys.front()),
+                           more > 0 ? fmt::format(", as {} more,", more) : std::string{},
+                           copies.shortfall(durability)),
                Effect::done};
 }
 
@@ -46,7 +52,7 @@ Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words, Ca
   constexpr auto reply_of = [](Task<DurableReply> asked, std::string key,
                                Durability durability) -> Task<Value> {
     DurableReply durable = co_await asked;
-    if (!durable.copies.are_enough(durability)) throw unsynced(key, durable.copies, durability);
+    if (!durable.copies.are_enough(durability)) throw unsynced({key}, durable.copies, durability);
     co_return std::move(durable.reply);
   };
   return reply_of(run_durably(store_, script, keys, words, durability_, options),
@@ -137,19 +143,30 @@ Task<void> Wire::give_back(std::string value_key, std::string owner) {
   co_await asked;
 }
 
-Task<void> Wire::invalidate(std::string value_key) {
-  const std::string lease_key = Names::lease_of(value_key);
-  const std::string_view keys[] = {value_key, lease_key};
-  const std::string_view words[] = {channel_, value_key};
-  auto asked = run_to_count(scripts::cache_invalidate, keys, words, repeatable);
-  co_await asked;
+Task<void> Wire::invalidate(std::vector<std::string> value_keys) {
+  std::vector<std::array<std::string_view, 2>> keys, words;
+  std::vector<std::string> lease_keys;
+  for (const auto& key : value_keys) lease_keys.push_back(Names::lease_of(key));
+  for (std::size_t i = 0; i < value_keys.size(); ++i) {
+    keys.push_back({value_keys[i], lease_keys[i]});
+    words.push_back({channel_, value_keys[i]});
+  }
+  std::vector<ScriptCall> calls;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    calls.push_back({scripts::cache_invalidate, keys[i], words[i]});
+  auto asked = run_durably(store_, std::span{std::as_const(calls)}, durability_, repeatable);
+  const DurableReplies answer = co_await asked;
+  if (durability_.replicas > 0 && !answer.copies.are_enough(durability_))
+    throw unsynced(value_keys, answer.copies, durability_);
 }
 
 Task<std::chrono::milliseconds> Wire::admit_absent(std::int64_t budget,
                                                    std::chrono::milliseconds ttl) {
-  auto asked = store_.run(scripts::cache_admit_absent, {names_.absent_budget()},
-                          {fmt::to_string(budget / 2), fmt::to_string(ttl.count() / 2)},
-                          {.until = patience()});
+  const auto part = static_cast<double>(random_below(1'000'000)) / 1e6;
+  auto asked = store_.run(
+      scripts::cache_admit_absent, {names_.absent_budget()},
+      {fmt::to_string(budget / 2), fmt::to_string(ttl.count() / 2), fmt::format("{:.6f}", part)},
+      {.until = patience()});
   const Value reply = co_await asked;
   const auto& parts = items_of(store_, reply, 2);
   saw(parts[0]);
@@ -173,7 +190,8 @@ Task<void> Wire::invalidate_twice(std::string key, std::chrono::milliseconds aft
                             {scripts::cache_invalidate, keys, words}},
                            durability_, repeatable);
   const DurableReplies answer = co_await asked;
-  if (!answer.copies.are_enough(durability_)) throw unsynced(value_key, answer.copies, durability_);
+  if (!answer.copies.are_enough(durability_))
+    throw unsynced({value_key}, answer.copies, durability_);
 }
 
 Task<DueKeys> Wire::due(std::chrono::milliseconds retry) {

@@ -69,7 +69,7 @@ class Wire {
   /// `owner`: as look() was told, or has told.
   Task<void> give_back(std::string value_key, std::string owner);
   /// Replicas have it where that is demanded, else Error (unsynced, effect done).
-  Task<void> invalidate(std::string value_key);
+  Task<void> invalidate(std::vector<std::string> value_keys);
 
   /// Until when one more absence may be stored, by the store's clock; below 0: not, for so long.
   Task<std::chrono::milliseconds> admit_absent(std::int64_t budget, std::chrono::milliseconds ttl);

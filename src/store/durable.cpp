@@ -20,9 +20,12 @@ struct Called {
   }
 };
 
-/// One of several that failed: nothing was done if that is so of each.
+/// Of several that failed nothing was done if that is so of each.
 void check(const std::vector<Called>& called, const std::vector<Value>& replies) {
+  constexpr std::size_t most_told = 10;
   std::optional<Error> first;
+  std::string told;
+  std::size_t failed = 0;
   auto effect = Effect::none;
   for (std::size_t i = 0; i < called.size(); ++i) {
     if (!replies.at(i).is_error()) {
@@ -33,8 +36,13 @@ void check(const std::vector<Called>& called, const std::vector<Value>& replies)
     if (called.size() == 1) throw error;
     if (error.effect() != Effect::none) effect = Effect::unknown;
     if (!first) first = error;
+    if (++failed <= most_told) told += error.message() + "; ";
   }
-  if (first) throw Error{first->errc(), first->message(), effect};
+  if (first)
+    throw Error{first->errc(),
+                fmt::format("{}{} of {} calls were done, and {} failed", told,
+                            called.size() - failed, called.size(), failed),
+                effect};
 }
 
 Task<DurableReplies> replies_of(Task<std::vector<Value>> asked, std::vector<Called> called,
@@ -62,7 +70,7 @@ std::string Copies::shortfall(const Durability& durability) const {
                      durability.within.count());
 }
 
-Task<DurableReplies> run_durably(Store& store, std::initializer_list<ScriptCall> calls,
+Task<DurableReplies> run_durably(Store& store, std::span<const ScriptCall> calls,
                                  const Durability& durability, CallOptions options) {
   Batch batch;
   std::vector<Called> called;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,14 @@ struct ScriptCall {
 };
 
 /// The scripts and WAIT, in one round trip. Words are copied before this returns. Throws Error
-/// where a script failed, with the effect of the whole: none if no script has done anything.
-Task<DurableReplies> run_durably(Store& store, std::initializer_list<ScriptCall> calls,
+/// where a script failed, with the effect of the whole: none if no script has done anything. Of
+/// several its message names each that failed, up to ten, and how many were done.
+Task<DurableReplies> run_durably(Store& store, std::span<const ScriptCall> calls,
                                  const Durability& durability, CallOptions options);
+inline Task<DurableReplies> run_durably(Store& store, std::initializer_list<ScriptCall> calls,
+                                        const Durability& durability, CallOptions options) {
+  return run_durably(store, std::span{calls.begin(), calls.size()}, durability, options);
+}
 /// One script.
 Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, Words args,
                                const Durability& durability,

@@ -79,6 +79,12 @@ std::vector<ComposedCall> composed_calls() {
          guard.invalidate("1").get();
        },
        "-"},
+      {"CacheGuard::invalidate_all",
+       [](Store& store) {
+         CacheGuard<std::string> guard{store, "c", {.durability = two_copies}};
+         guard.invalidate_all({"1", "2", "3"}).get();
+       },
+       "-"},
       {"CacheGuard::invalidate_twice",
        [](Store& store) {
          CacheGuard<std::string> guard{store, "c", {.durability = two_copies}};
