@@ -210,8 +210,10 @@ class SharedBloomFilter {
   SharedBloomFilter(SharedBloomFilter&&) noexcept;
   SharedBloomFilter& operator=(SharedBloomFilter&&) noexcept;
 
-  /// Creates the filter, unless there is one, as Redisson's tryInit. True: created. Throws Error
-  /// (bad_argument): a size out of range. After an effect that is unknown the same call again is
+  /// Creates the filter, unless there is one, as Redisson's tryInit. True: created. Throws Error:
+  /// bad_argument (a size out of range), wrong_type (effect none; something else is at one of its
+  /// keys, or bits whose config was lost; strings {NAME}:link:1 and so on are taken for what a
+  /// deleted chain has left, and go). After an effect that is unknown the same call again is
   /// safe; the first one may make the filter late, when it was removed meanwhile.
   Task<bool> try_create(SharedBloomSize size);
   /// The same, and throws Error (config_mismatch, effect none) when one of another size, error rate
@@ -251,7 +253,8 @@ class SharedBloomFilter {
   /// Throws Error (in_use, effect none) where that name has one, and while this one is rebuilt.
   Task<bool> rename(std::string to);
 
-  /// Begins to fill another filter that will take the place of this one. There need not be one.
+  /// Begins to fill another filter that will take the place of this one. There need not be one;
+  /// throws Error (wrong_type, effect none) where its keys hold something else.
   /// Empty: another rebuild is under way. Keys of the source that nobody adds any more, but whose
   /// `add` returned before, must be read from the source after this returned.
   Task<std::optional<BloomRebuild>> try_rebuild(SharedBloomSize size,

@@ -18,7 +18,6 @@ constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // of a string in R
 constexpr std::uint64_t least_link = 64;
 constexpr unsigned most_hashes_of_redisson =
     1100;  // Redisson's, for the smallest double above 0, are 1074
-constexpr std::size_t most_links = 64;
 constexpr std::uint64_t most_expected = 1'000'000'000'000;
 constexpr std::uint64_t growth = 2;
 
@@ -98,7 +97,7 @@ std::vector<Link> parse_chain(std::string_view text) {
     const auto bits = take(words, ' ');
     const auto hashes = take(words, ' ');
     const auto link = parse_link(bits, hashes, words);
-    if (!link || link->capacity == 0 || links.size() == most_links) return {};
+    if (!link || link->capacity == 0 || links.size() == Definition::most_links) return {};
     links.push_back(*link);
   }
   return links;

@@ -47,6 +47,7 @@ struct FilterNames {
 struct Definition {
   /// Of the config hash, in the order in which scripts compare and answer them.
   static constexpr std::size_t fields = 5;
+  static constexpr std::size_t most_links = 64;
   std::string size;
   std::string hashes;
   std::string chain;  ///< empty: one link

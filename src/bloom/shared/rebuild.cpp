@@ -23,7 +23,7 @@ Task<std::shared_ptr<SharedFilter>> SharedFilter::begin(Definition made,
   const auto self = shared_from_this();
   const auto next = std::make_shared<SharedFilter>(*this, random_hex_128(), lease, both);
   Call call{scripts::bloom_shared_begin};
-  call.key(names_.config).key(next->names_.config);
+  call.key(names_.config).key(next->names_.config).key(names_.bits);
   for (auto& link : next->names_.links(made.links.size())) call.key(std::move(link));
   add_fields(call, made, terms);
   call.arg(next->id_).arg(static_cast<std::uint64_t>(lease.count())).arg(both ? "1" : "0");

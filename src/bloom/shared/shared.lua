@@ -43,6 +43,25 @@ local function no_string(first)
   end
 end
 
+-- part vacant
+local function no_filter(key)
+  return redis.error_reply("WRONGTYPE '" .. key .. "' is there, and no Bloom filter: one was " ..
+                           'lost in part, or it is something else; nothing was written')
+end
+
+-- Whether there is a filter; and an error where one would be made over something else.
+local function look(config, bits)
+  if redis.call('HGET', config, 'size') then
+    return true
+  end
+  for _, key in ipairs({config, bits}) do
+    if redis.call('EXISTS', key) == 1 then
+      return false, no_filter(key)
+    end
+  end
+  return false
+end
+
 -- part indexes
 -- KEYS[2] and on are the bits of the links, the oldest first. From `first` on ARGV has how many
 -- hashes each link has, and then for each link the indexes of all keys.
@@ -92,14 +111,21 @@ end
 
 -- script create
 -- Create a filter.
--- KEYS[2] bits   KEYS[3] config of a rebuild   ARGV[1] to ARGV[6] see define   ARGV[7] channel
+-- KEYS[2] bits   KEYS[3] config of a rebuild   KEYS[4] and on: all links that a chain may have
+-- ARGV[1] to ARGV[6] see define   ARGV[7] channel
 -- Reply: 1 created; 0 there is one.
-if redis.call('HLEN', KEYS[1]) > 0 or redis.call('STRLEN', KEYS[2]) < 0 then
-  return 0  -- or WRONGTYPE, before anything is written
-end
 -- include bloom/shared/shared.lua define
-define(KEYS[1], 1)
+-- include bloom/shared/shared.lua vacant
+local is_there, refused = look(KEYS[1], KEYS[2])
+if is_there or refused then
+  return refused or 0
+end
 local rebuild = redis.call('HGET', KEYS[3], 'sluice:id')
+for link = 4, #KEYS do
+  redis.call('STRLEN', KEYS[link])  -- or WRONGTYPE, before anything is written
+end
+redis.call('UNLINK', unpack(KEYS, 4))  -- of a chain that a Java program has deleted
+define(KEYS[1], 1)
 if rebuild then
   redis.call('HSET', KEYS[1], 'sluice:next', rebuild)
   redis.call('HSET', KEYS[3], 'sluice:replaces', '1')
@@ -185,7 +211,8 @@ return table.concat(answers)
 -- KEYS[2] bits of the link   ARGV[6] sluice:links with it
 -- Reply: the definition that is in force now.
 -- include bloom/shared/shared.lua changed
-local now = changed()
+-- include bloom/shared/shared.lua strings
+local now = changed() or no_string(2)
 if now then
   return now
 end
@@ -241,7 +268,10 @@ local now = changed()
 if now then
   return now
 end
-call('UNLINK', unpack(KEYS))
+call('UNLINK', KEYS[1], unpack(KEYS, 4))
+if type(redis.pcall('HGET', KEYS[2], 'sluice:id')) == 'string' then
+  call('UNLINK', KEYS[2], KEYS[3])
+end
 redis.pcall('PUBLISH', ARGV[6], '')
 return 1
 
@@ -277,7 +307,11 @@ local now = changed()
 if now then
   return now
 end
-if call('EXISTS', KEYS[2], KEYS[5]) > 0 then
+local taken = call('EXISTS', KEYS[2])
+for link = 5, #KEYS, 2 do
+  taken = taken + call('EXISTS', KEYS[link])
+end
+if taken > 0 then
   return 0
 end
 if ARGV[5] ~= '' and call('EXISTS', KEYS[3]) == 1 then
@@ -296,19 +330,27 @@ return 1
 
 -- script begin
 -- Begin a rebuild.
--- KEYS[2] its config   KEYS[3] and on: its links   ARGV[1] to ARGV[6] see define   ARGV[7] its id
+-- KEYS[2] its config   KEYS[3] bits of the filter   KEYS[4] and on: its links
+-- ARGV[1] to ARGV[6] see define   ARGV[7] its id
 -- ARGV[8] lease, ms   ARGV[9] 1: programs are to add to both filters
 -- Reply: 1 begun; 0 another is under way.
 local call = redis.call
-local is_there = call('HLEN', KEYS[1]) > 0
-if call('EXISTS', KEYS[2]) == 1 then
-  return 0
+-- include bloom/shared/shared.lua vacant
+local is_there, refused = look(KEYS[1], KEYS[3])
+local is_under_way, next_refused = look(KEYS[2])
+for link = 4, #KEYS do
+  if not is_under_way and call('PTTL', KEYS[link]) == -1 then  -- those of a rebuild end
+    next_refused = no_filter(KEYS[link])
+  end
+end
+if is_under_way or refused or next_refused then
+  return refused or next_refused or 0
 end
 -- include bloom/shared/shared.lua define
 define(KEYS[2], 1)
 call('HSET', KEYS[2], 'sluice:id', ARGV[7])
 call('PEXPIRE', KEYS[2], ARGV[8])
-for link = 3, #KEYS do
+for link = 4, #KEYS do
   call('SET', KEYS[link], '', 'PX', ARGV[8])
 end
 if ARGV[9] == '1' and is_there then

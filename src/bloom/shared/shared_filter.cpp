@@ -151,6 +151,7 @@ Task<bool> SharedFilter::create(SharedBloomSize size, bool same) {
   const Definition made = Definition::made(size);
   Call call{scripts::bloom_shared_create};
   call.key(names_.config).key(names_.bits).key(FilterNames{next_name(names_.bits)}.config);
+  for (std::size_t i = 1; i < Definition::most_links; ++i) call.key(names_.link(i));
   add_fields(call, made, terms_of(size));
   call.arg(names_.channel);
   const Value reply = co_await call.run(store_, false);  // a late copy would undo its removal

@@ -170,9 +170,10 @@ Task<bool> SharedFilter::rename(std::string to) {
   });
   remember({});
   if (!reply.is_null() && reply.as_integer() == 0)
-    throw Error{Errc::in_use, fmt::format("Bloom filter {} cannot be called {}: there is something "
-                                          "of that name; remove it first",
-                                          quoted(names_.bits), quoted(other.bits))};
+    throw Error{Errc::in_use,
+                fmt::format("Bloom filter {} cannot be called {}: its bits, {} or a "
+                            "link are there; remove them first",
+                            quoted(names_.bits), quoted(other.bits), quoted(other.config))};
   if (!reply.is_null() && reply.as_integer() < 0)
     throw Error{Errc::in_use, fmt::format("Bloom filter {} is rebuilt now: rename it when that has "
                                           "ended",
