@@ -166,6 +166,15 @@ std::size_t Definition::hashes_of_all() const noexcept {
 
 Definition Definition::of(const Value& reply, const std::string& name) {
   const auto& parts = reply.as_items();
+  if (parts.size() == 2)
+    throw Error{
+        Errc::corrupt,
+        fmt::format("link {} of the Bloom filter of {} is missing: there is no key '{}'. It "
+                    "was evicted, or a Java program, which knows the first link alone, has "
+                    "renamed, copied or deleted the filter: rename the link, too, or make "
+                    "the filter anew",
+                    parts[0].as_integer(), to_string(Value::bulk_string(name)),
+                    parts[1].as_text())};
   Definition found;
   found.size = text_of(parts.at(0));
   found.hashes = text_of(parts.at(1));

@@ -102,6 +102,7 @@ Task<Definition> SharedFilter::download(std::function<Sink(const Definition&)> b
             throw error_of_command(piece.as_text(), Words{command});
           }
           const std::string& text = piece.as_text();
+          if (offset == 0 && text.empty()) co_await need_links(before);
           if (!text.empty()) sink(link, offset, text);
           offset += piece_bytes;
           is_at_end |= text.size() < piece_bytes;
