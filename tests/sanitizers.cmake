@@ -32,6 +32,7 @@ set(sluice_sanitizer_table
   "contract_redistest | but */embedded_folder */redis */secure */sentinel */proxied | none | primitives on memory and on the Store that has most to do itself; each Store has tests of its own, with its threads"
   "moving_slot_redistest | none | none | what servers do with scripts is shown, and no code of ours"
   "scarcity_redistest | none | none | its functions take the place of libc's, as a sanitizer's do"
+  "foreign_keys_redistest | none | none | what scripts do with keys of another type, and no code of ours"
   "late_copies_redistest | none | none | what servers do with late copies is shown, and no code of ours"
   # docs_test, floors_test: of texts
   "docs_test | none | none | reads texts"

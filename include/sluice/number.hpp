@@ -18,7 +18,8 @@
 /// In Redis: hash {NAME}:s (definition, prefix, last instant, day and count, and the counts of the
 ///   days that were left), no TTL; stream {NAME}:repairs if there were any, no TTL. One round trip,
 ///   one script. A series of the first layout, whose days had strings {NAME}:yyyymmdd, is taken
-///   over.
+///   over. A key that holds something else is refused with wrong_type, and left as it is; but a
+///   stream of that name gets the entries of repairs.
 ///
 ///     Series orders{*store, "MT", {.zone = "Asia/Shanghai"}};
 ///     if (auto number = orders.next().get()) print(number->text);   // MT202601020001

@@ -244,7 +244,9 @@ class Sale {
   /// Defines the sale in the store, or joins it where it is defined already, in the same words;
   /// also where it is over: an archived sale stays `closed` for ever. Throws Error: bad_argument (a
   /// field out of range, a sale that could not sell its stock, another's number_type, or the name
-  /// of one with buckets; says which and why), config_mismatch (defined otherwise; says how). Not
+  /// of one with buckets; says which and why), config_mismatch (defined otherwise; says how),
+  /// wrong_type (a key is of another type, or no sale's hash; a hash of buyers, requests or returns
+  /// and a stream are taken for what this sale left when the store lost a part of it). Not
   /// guaranteed: that the store has not lost this sale. One that comes back empty lets create()
   /// begin a new one, which sells the stock once more until a worker or the create() below sees the
   /// orders in the database; those who bought meanwhile are dead letters then, see give_back().

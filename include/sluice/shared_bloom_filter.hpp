@@ -186,15 +186,18 @@ class LocalBloomFilter {
 /// Not guaranteed: an error rate below 1e-5 in a small filter: all bits of a key follow from two
 ///   hashes, as in Redisson. That what a Java program adds during a rebuild is in the new filter,
 ///   or what it adds while the first link of a chain is full has the error rate. That a store which
-///   lost its data has the keys. That the keys of a bulk are added together: a bulk that fails in
+///   lost its data has the keys. Where a link is missing, evicted or left behind by Java's rename(),
+///   calls throw Error (corrupt, effect none) with its key; but of a filter that Java made, bits
+///   that are lost are no keys. That the keys of a bulk are added together: a bulk that fails in
 ///   its midst has added some.
 /// Threads: any. The Store must outlive the filter, the filter its Tasks.
 /// In Redis: string NAME, the bits, and hash {NAME}:config {size, hashIterations,
-///   expectedInsertions, falseProbability}, as Redisson's; of a chain also the fields sluice:links
-///   and sluice:count and the strings {NAME}:link:1, {NAME}:link:2 ...; during a rebuild the field
-///   sluice:next, string {NAME}:next and hash {NAME}:next:config, with a TTL; channel
-///   sluice_bloom:{NAME}. The first call asks one round trip more, for the definition. `add` and
-///   `contains` are one round trip, for some 1,400 keys a script and 16 scripts a round trip.
+///   expectedInsertions, falseProbability}, as Redisson's, and sluice:bits, where programs of ours
+///   made it; of a chain also the fields sluice:links and sluice:count and the strings
+///   {NAME}:link:1, {NAME}:link:2 ...; during a rebuild the field sluice:next, string {NAME}:next
+///   and hash {NAME}:next:config, with a TTL; channel sluice_bloom:{NAME}. The first call asks one
+///   round trip more, for the definition. `add` and `contains` are one round trip, for some 1,400
+///   keys a script and 16 scripts a round trip.
 ///
 ///     SharedBloomFilter users{*store, "users"};
 ///     users.try_create({.expected = 1'000'000, .error_rate = 0.01}).get();
@@ -210,8 +213,10 @@ class SharedBloomFilter {
   SharedBloomFilter(SharedBloomFilter&&) noexcept;
   SharedBloomFilter& operator=(SharedBloomFilter&&) noexcept;
 
-  /// Creates the filter, unless there is one, as Redisson's tryInit. True: created. Throws Error
-  /// (bad_argument): a size out of range. After an effect that is unknown the same call again is
+  /// Creates the filter, unless there is one, as Redisson's tryInit. True: created. Throws Error:
+  /// bad_argument (a size out of range), wrong_type (effect none; something else is at one of its
+  /// keys, or bits whose config was lost; strings {NAME}:link:1 and so on are taken for what a
+  /// deleted chain has left, and go). After an effect that is unknown the same call again is
   /// safe; the first one may make the filter late, when it was removed meanwhile.
   Task<bool> try_create(SharedBloomSize size);
   /// The same, and throws Error (config_mismatch, effect none) when one of another size, error rate
@@ -251,7 +256,8 @@ class SharedBloomFilter {
   /// Throws Error (in_use, effect none) where that name has one, and while this one is rebuilt.
   Task<bool> rename(std::string to);
 
-  /// Begins to fill another filter that will take the place of this one. There need not be one.
+  /// Begins to fill another filter that will take the place of this one. There need not be one;
+  /// throws Error (wrong_type, effect none) where its keys hold something else.
   /// Empty: another rebuild is under way. Keys of the source that nobody adds any more, but whose
   /// `add` returned before, must be read from the source after this returned.
   Task<std::optional<BloomRebuild>> try_rebuild(SharedBloomSize size,

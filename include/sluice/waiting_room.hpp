@@ -160,7 +160,8 @@ class WaitingRoom {
 
   /// Makes the room, or joins it where it was made with the same definition, whatever set_rate()
   /// and set_inside() have changed since. Throws Error: bad_argument (a field out of range; says
-  /// which), config_mismatch (made otherwise; says how).
+  /// which), config_mismatch (made otherwise; says how), wrong_type (one of its keys is of another
+  /// type; keys of these types are taken for what a room left that was lost, and are deleted).
   static Task<WaitingRoom> create(Store& store, TokenKeys keys, WaitingRoomDefinition definition,
                                   WaitingRoomOptions options = {});
   /// Empty: the store knows no such room.

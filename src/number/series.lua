@@ -68,6 +68,7 @@ if before[1] then
   if before[5] ~= many then return {'other', tonumber(before[5])} end
   return {'issued', tonumber(before[1]), before[2], tonumber(before[3]), tonumber(before[4])}
 end
+redis.call('get', got)  -- raises WRONGTYPE for a hash of something else
 local drawn = draw(#KEYS - 2)
 if drawn[1] == 'issued' then
   redis.call('hset', got, 'now', string.format('%.0f', drawn[2]), 'day', drawn[3],
@@ -88,6 +89,9 @@ local function draw(days)
   if is_other(state[1], state[2], days) then
     return {'mismatch', state[1], state[2] or prefix}
   end
+  if not (state[1] or state[3]) then
+    redis.call('get', KEYS[1])  -- raises WRONGTYPE for a hash of something else
+  end
 
   local time = redis.call('time')
   local last = tonumber(state[3] or 0)
@@ -106,6 +110,7 @@ local function draw(days)
     if last >= tonumber(ARGV[2 * at]) and not (state[4] or of_old) then
       return {'lost', now, today}
     end
+    if of_old and not tonumber(of_old) then redis.call('hkeys', KEYS[1 + at]) end  -- so, too
     taken = math.max(tonumber(known or 0), tonumber(of_old or 0))
   end
   -- A server that took its master's place may have lost numbers: the caller does not get its own

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/integer.hpp"
 #include "resp/command_table.hpp"
 #include "resp/request_parser.hpp"
 #include "resp/server_words.hpp"
@@ -131,11 +132,11 @@ std::vector<std::string_view> words_of(std::string_view requests, std::size_t nt
   return {};
 }
 
-/// The first key of an EVALSHA, if it has one.
-Words key_of_script(Words words) {
+/// The keys of an EVALSHA.
+Words keys_of_script(Words words) {
   constexpr std::size_t first_key = 3;  // behind EVALSHA, the SHA-1 and the number of keys
-  const bool has_keys = words.size() > first_key && words[first_key - 1] != "0";
-  return has_keys ? words.subspan(first_key, 1) : Words{};
+  if (words.size() <= first_key) return {};
+  return words.subspan(first_key, leading_number<std::size_t>(words[first_key - 1]));
 }
 
 }  // namespace
@@ -143,7 +144,7 @@ Words key_of_script(Words words) {
 Error Request::error_of(std::string_view reply) const {
   const auto words = words_of(bytes_, 0);
   if (scripts_.empty()) return error_of_command(reply, words);
-  return error_of_script(reply, scripts_.front().script, key_of_script(words));
+  return error_of_script(reply, scripts_.front().script, keys_of_script(words));
 }
 
 std::string Request::name(std::size_t nth) const {
@@ -152,8 +153,8 @@ std::string Request::name(std::size_t nth) const {
     return words.size() > 1 && words[0] == "EVALSHA" && words[1] == call.script.sha1;
   });
   if (called == scripts_.end()) return name_of_command(words);
-  const auto key = key_of_script(words);
-  return name_of_call(called->script.name, key.empty() ? std::string_view{} : key.front());
+  const auto keys = keys_of_script(words);
+  return name_of_call(called->script.name, keys.empty() ? std::string_view{} : keys.front());
 }
 
 namespace {

@@ -257,6 +257,12 @@ end
 -- then rate, interval, limit, hold
 -- Reply: as that of load
 if redis.call('EXISTS', KEYS[1]) == 0 then
+  -- Each raises WRONGTYPE where the key is no room's; else it is what a room left that was lost.
+  redis.call('HGET', KEYS[2], '')
+  redis.call('ZCARD', KEYS[3])
+  redis.call('ZCARD', KEYS[4])
+  redis.call('GETRANGE', KEYS[5], 0, 0)
+  redis.call('GETRANGE', KEYS[6], 0, 0)
   redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6])
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]

@@ -66,7 +66,9 @@ class WaitingRoom::Impl {
         run(scripts::room_create, {seed, commitment, opens, rate, interval, inside, hold}, once);
     const Value reply = co_await asked;
     const auto there = room::definition_of(name_, reply);
-    if (!there) throw Error{Errc::corrupt, fmt::format("waiting room '{}' is damaged", name_)};
+    if (!there)
+      throw Error{Errc::corrupt,
+                  fmt::format("waiting room '{}': '{}' has no definition", name_, keys_.all[0])};
     const auto other = room::difference(*there, wanted);
     if (!other.empty())
       throw Error{Errc::config_mismatch,

@@ -366,7 +366,8 @@ Task<void> define(Store& store, SaleDefinition definition, bool was_lost) {
   else if (definition.bucket)
     args.insert(args.end(), {"moves", sale::first_moves});
   for (const auto& [field, value] : fields) args.insert(args.end(), {field, value});
-  const std::vector<std::string_view> names{keys.sale, keys.orders};
+  const std::vector<std::string_view> names{keys.sale,   keys.orders,   keys.dead,
+                                            keys.buyers, keys.requests, keys.returned};
   co_await store.run(scripts::sale_create, Words{names}, Words{args}, sale::repeatable);
 }
 

@@ -5,11 +5,13 @@ if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then return made
 
 -- script create
 -- Define a sale, unless it is there already.
--- KEYS[1] sale hash   KEYS[2] orders stream
+-- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] dead letters   KEYS[4..] the hashes of orders
 -- ARGV[1] consumer group, then pairs: field, value
 -- Reply: nil
 -- include sale/recovery.lua store
-if redis.call('exists', KEYS[1]) == 1 then return false end
+if redis.call('hexists', KEYS[1], 'capacity') == 1 then return false end
+redis.call('get', KEYS[1])  -- this and the next raise WRONGTYPE for a key of something else
+for i = 2, #KEYS do redis.call(i < 4 and 'xlen' or 'hlen', KEYS[i]) end
 local time, store = redis.call('time'), store_now()
 redis.call('hset', KEYS[1], 'sold', 0, 'orders', 0, 'born',
            string.format('%.0f', time[1] * 1000000 + time[2]), unpack(ARGV, 2))
@@ -53,6 +55,6 @@ return redis.call('exists', unpack(KEYS, 4))
 -- End a sale for good.
 -- KEYS[1] sale hash
 -- Reply: 1, or 0 when there is no such sale
-if redis.call('exists', KEYS[1]) == 0 then return 0 end
+if redis.call('hexists', KEYS[1], 'capacity') == 0 then return 0 end
 redis.call('hset', KEYS[1], 'closed', 1)
 return 1

@@ -12,11 +12,11 @@ namespace {
 /// A script that was called, for messages.
 struct Called {
   const Script& script;
-  std::string key;
+  std::vector<std::string> keys;
 
   Error error_of(const Value& reply) const {
-    const std::string_view keys[] = {key};
-    return error_of_script(reply.as_text(), script, key.empty() ? Words{} : Words{keys});
+    const std::vector<std::string_view> views{keys.begin(), keys.end()};
+    return error_of_script(reply.as_text(), script, Words{views});
   }
 };
 
@@ -76,7 +76,7 @@ Task<DurableReplies> run_durably(Store& store, std::span<const ScriptCall> calls
   std::vector<Called> called;
   for (const auto& [script, keys, args] : calls) {
     batch.add(script, keys, args);
-    called.push_back({script, keys.empty() ? std::string{} : std::string{keys.front()}});
+    called.push_back({script, {keys.begin(), keys.end()}});
   }
   const bool waits = durability.replicas > 0;
   if (waits) add_wait(batch, durability);

@@ -155,16 +155,30 @@ Effect effect_of_foreign_script(const Error& error, std::string_view reply) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::size_t longest_shown = 100;
+
+std::string quoted(std::string_view key) {
+  std::string text{"'"};
+  for (const char c : key.substr(0, longest_shown))
+    text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return text + (key.size() > longest_shown ? "...'" : "'");
+}
+
+/// A server does not say which key of a script is of another type.
+std::string remedy(Words keys) {
+  constexpr std::size_t most = 8;
+  std::string text = keys.size() > 1 ? "; one of the keys" : "; the key";
+  for (const auto key : keys.first(std::min(keys.size(), most))) text += ' ' + quoted(key);
+  return text + " is something else's: use another name, or delete what is there";
+}
+
+}  // namespace
+
 std::string name_of_call(std::string_view verb, std::string_view key) {
-  constexpr std::size_t longest = 100;
-  std::string text{verb.substr(0, longest)};
-  if (!key.empty()) {
-    text += " of '";
-    for (const char c : key.substr(0, longest))
-      text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-    text += key.size() > longest ? "...'" : "'";
-  }
-  return text;
+  const std::string text{verb.substr(0, longest_shown)};
+  return key.empty() ? text : text + " of " + quoted(key);
 }
 
 std::string name_of_command(Words command) {
@@ -182,7 +196,9 @@ Error error_of_command(std::string_view reply, Words command, std::optional<Effe
 
 Error error_of_script(std::string_view reply, const Script& script, Words keys,
                       std::optional<Effect> effect) {
-  const Error error = error_of_reply(reply);
+  Error error = error_of_reply(reply);
+  if (error.errc() == Errc::wrong_type && script.is_of_sluice)
+    error = {error.errc(), error.message() + remedy(keys), error.effect()};
   if (!effect)
     effect = script.is_of_sluice ? effect_by_text(error, reply, script.text)
                                  : effect_of_foreign_script(error, reply);

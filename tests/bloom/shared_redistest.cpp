@@ -69,7 +69,7 @@ TEST_F(SharedBloom, BitsAndConfigAreRedissons) {
     for (const auto& field : config.as_items()) fields.push_back(field.as_text());
     EXPECT_EQ(fields,
               (std::vector<std::string>{"size", "729", "hashIterations", "5", "expectedInsertions",
-                                        "100", "falseProbability", "0.03"}));
+                                        "100", "falseProbability", "0.03", "sluice:bits", "1"}));
     EXPECT_EQ(ask({"DBSIZE"}).as_integer(), 2);
     EXPECT_TRUE(filter.remove().get());
   }

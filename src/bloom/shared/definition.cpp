@@ -18,7 +18,6 @@ constexpr std::uint64_t most_bits = std::uint64_t{1} << 32;  // of a string in R
 constexpr std::uint64_t least_link = 64;
 constexpr unsigned most_hashes_of_redisson =
     1100;  // Redisson's, for the smallest double above 0, are 1074
-constexpr std::size_t most_links = 64;
 constexpr std::uint64_t most_expected = 1'000'000'000'000;
 constexpr std::uint64_t growth = 2;
 
@@ -98,7 +97,7 @@ std::vector<Link> parse_chain(std::string_view text) {
     const auto bits = take(words, ' ');
     const auto hashes = take(words, ' ');
     const auto link = parse_link(bits, hashes, words);
-    if (!link || link->capacity == 0 || links.size() == most_links) return {};
+    if (!link || link->capacity == 0 || links.size() == Definition::most_links) return {};
     links.push_back(*link);
   }
   return links;
@@ -167,6 +166,15 @@ std::size_t Definition::hashes_of_all() const noexcept {
 
 Definition Definition::of(const Value& reply, const std::string& name) {
   const auto& parts = reply.as_items();
+  if (parts.size() == 2)
+    throw Error{
+        Errc::corrupt,
+        fmt::format("link {} of the Bloom filter of {} is missing: there is no key '{}'. It "
+                    "was evicted, or a Java program, which knows the first link alone, has "
+                    "renamed, copied or deleted the filter: rename the link, too, or make "
+                    "the filter anew",
+                    parts[0].as_integer(), to_string(Value::bulk_string(name)),
+                    parts[1].as_text())};
   Definition found;
   found.size = text_of(parts.at(0));
   found.hashes = text_of(parts.at(1));

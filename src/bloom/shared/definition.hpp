@@ -47,6 +47,7 @@ struct FilterNames {
 struct Definition {
   /// Of the config hash, in the order in which scripts compare and answer them.
   static constexpr std::size_t fields = 5;
+  static constexpr std::size_t most_links = 64;
   std::string size;
   std::string hashes;
   std::string chain;  ///< empty: one link
@@ -59,8 +60,9 @@ struct Definition {
   bool grows() const noexcept { return !chain.empty(); }
   std::size_t hashes_of_all() const noexcept;
 
-  /// Of what HMGET or a script answers. `name`: of the hash, for messages. Throws Error
-  /// (wrong_type): a hash that is no filter's, or numbers beyond all limits.
+  /// Of what HMGET or a script answers. `name`: of the hash, for messages. Throws Error:
+  /// wrong_type (a hash that is no filter's, or numbers beyond all limits), corrupt (a script says
+  /// that a link is missing).
   static Definition of(const Value& reply, const std::string& name);
   /// Of a filter to be made. Throws Error (bad_argument): a size out of range.
   static Definition made(const SharedBloomSize& size);

@@ -23,7 +23,7 @@ Task<std::shared_ptr<SharedFilter>> SharedFilter::begin(Definition made,
   const auto self = shared_from_this();
   const auto next = std::make_shared<SharedFilter>(*this, random_hex_128(), lease, both);
   Call call{scripts::bloom_shared_begin};
-  call.key(names_.config).key(next->names_.config);
+  call.key(names_.config).key(next->names_.config).key(names_.bits);
   for (auto& link : next->names_.links(made.links.size())) call.key(std::move(link));
   add_fields(call, made, terms);
   call.arg(next->id_).arg(static_cast<std::uint64_t>(lease.count())).arg(both ? "1" : "0");
@@ -102,6 +102,7 @@ Task<Definition> SharedFilter::download(std::function<Sink(const Definition&)> b
             throw error_of_command(piece.as_text(), Words{command});
           }
           const std::string& text = piece.as_text();
+          if (offset == 0 && text.empty()) co_await need_links(before);
           if (!text.empty()) sink(link, offset, text);
           offset += piece_bytes;
           is_at_end |= text.size() < piece_bytes;

@@ -3,7 +3,7 @@
 -- In all but create and begin:
 -- ARGV[1] to ARGV[5] the definition that the caller knows: size, hashIterations, sluice:links,
 --   sluice:id, sluice:next; empty: there is no such field
--- Reply where the definition is another: it, as an array.
+-- Reply where the definition is another: it, as an array; where a link is missing: {n, its key}.
 
 -- part changed
 local call = redis.call
@@ -41,6 +41,45 @@ local function no_string(first)
       return wrong_type(bit.err)
     end
   end
+end
+
+-- part whole
+-- The first link that the definition names and that is not there, {its number, its key}: KEYS from
+-- `first` on, each `step`-th. Legal is only a first link that nobody has added to: Redisson makes it
+-- with the first key, we with the filter, and note that in the field sluice:bits. A user who may
+-- not look is not refused.
+local function missing(config, first, step)
+  local links = math.floor((#KEYS - first) / step) + 1
+  for link = 1, links do
+    local key = KEYS[first + (link - 1) * step]
+    if redis.pcall('EXISTS', key) == 0
+       and (links > 1 or call('HGET', config, 'sluice:bits')
+            or tonumber(call('HGET', config, 'sluice:count') or 0) ~= 0) then
+      return {link, key}
+    end
+  end
+end
+
+-- part vacant
+local function no_filter(key)
+  return redis.error_reply("WRONGTYPE '" .. key .. "' is there, and no Bloom filter: one was " ..
+                           'lost in part, or it is something else; nothing was written')
+end
+
+-- Whether there is a filter; and an error where one would be made over something else.
+local function look(config, bits)
+  local size = redis.pcall('HGET', config, 'size')
+  if type(size) == 'table' then
+    return false, redis.error_reply(size.err .. '; nothing was written')
+  elseif size then
+    return true
+  end
+  for _, key in ipairs({config, bits}) do
+    if redis.call('EXISTS', key) == 1 then
+      return false, no_filter(key)
+    end
+  end
+  return false
 end
 
 -- part indexes
@@ -83,7 +122,8 @@ end
 -- falseProbability, sluice:links (empty: none), sluice:count.
 local function define(config, first)
   redis.call('HSET', config, 'size', ARGV[first], 'hashIterations', ARGV[first + 1],
-             'expectedInsertions', ARGV[first + 2], 'falseProbability', ARGV[first + 3])
+             'expectedInsertions', ARGV[first + 2], 'falseProbability', ARGV[first + 3],
+             'sluice:bits', '1')
   if ARGV[first + 4] ~= '' then
     redis.call('HSET', config, 'sluice:links', ARGV[first + 4], 'sluice:count',
                ARGV[first + 5])
@@ -92,14 +132,22 @@ end
 
 -- script create
 -- Create a filter.
--- KEYS[2] bits   KEYS[3] config of a rebuild   ARGV[1] to ARGV[6] see define   ARGV[7] channel
+-- KEYS[2] bits   KEYS[3] config of a rebuild   KEYS[4] and on: all links that a chain may have
+-- ARGV[1] to ARGV[6] see define   ARGV[7] channel
 -- Reply: 1 created; 0 there is one.
-if redis.call('HLEN', KEYS[1]) > 0 or redis.call('STRLEN', KEYS[2]) < 0 then
-  return 0  -- or WRONGTYPE, before anything is written
+-- include bloom/shared/shared.lua vacant
+local is_there, refused = look(KEYS[1], KEYS[2])
+if is_there or refused then
+  return refused or 0
 end
+local rebuild = redis.call('HGET', KEYS[3], 'sluice:id')
+for link = 4, #KEYS do
+  redis.call('STRLEN', KEYS[link])  -- or WRONGTYPE, before anything is written
+end
+redis.call('UNLINK', unpack(KEYS, 4))  -- of a chain that a Java program has deleted
 -- include bloom/shared/shared.lua define
 define(KEYS[1], 1)
-local rebuild = redis.call('HGET', KEYS[3], 'sluice:id')
+redis.call('SETBIT', KEYS[2], 0, 0)
 if rebuild then
   redis.call('HSET', KEYS[1], 'sluice:next', rebuild)
   redis.call('HSET', KEYS[3], 'sluice:replaces', '1')
@@ -109,9 +157,10 @@ return 1
 
 -- script contains
 -- Goes on while its slot moves: it only reads.
--- ARGV[6] how many keys   ARGV[7] and on see indexes
+-- ARGV[6] how many keys; 0: only see whether all links are there   ARGV[7] and on see indexes
 -- Reply: a text of as many 0 and 1.
 -- include bloom/shared/shared.lua changed
+-- include bloom/shared/shared.lua whole
 -- include bloom/shared/shared.lua indexes
 local now = changed()
 if now then
@@ -119,11 +168,13 @@ if now then
 end
 local keys = tonumber(ARGV[6])
 find_indexes(7, keys)
-local answers = {}
+local answers, all = {}, keys > 0
 for key = 0, keys - 1 do
-  answers[key + 1] = is_in(links, key) and '1' or '0'
+  local found = is_in(links, key)
+  answers[key + 1] = found and '1' or '0'
+  all = all and found
 end
-return table.concat(answers)
+return not all and missing(KEYS[1], 2, 1) or table.concat(answers)
 
 -- script add
 -- ARGV[6] how many keys   ARGV[7] how many the newest link is for; 0: it takes all
@@ -131,9 +182,10 @@ return table.concat(answers)
 -- ARGV[10] lease of a rebuild that goes on, ms; 0: none   ARGV[11] and on see indexes
 -- Reply: a text of as many 0 and 1 (new); it is shorter where the newest link was full before.
 -- include bloom/shared/shared.lua changed
+-- include bloom/shared/shared.lua whole
 -- include bloom/shared/shared.lua strings
 -- include bloom/shared/shared.lua indexes
-local now = changed() or no_string(2)
+local now = changed() or no_string(2) or missing(KEYS[1], 2, 1)
 if now then
   return now
 end
@@ -170,9 +222,13 @@ end
 if capacity > 0 and #news > 0 then
   call('HINCRBY', KEYS[1], 'sluice:count', #news)
 end
-if ARGV[10] ~= '0' then
-  for _, key in ipairs(KEYS) do
-    call('PEXPIRE', key, ARGV[10])
+local ttl = tonumber(ARGV[10])
+if ttl == 0 and #news > 0 then
+  ttl = redis.pcall('PTTL', KEYS[1])
+end
+if type(ttl) == 'number' and ttl > 0 then  -- Java lets the config and the first link end alone
+  for key = ARGV[10] ~= '0' and 1 or 2, #KEYS do
+    call('PEXPIRE', KEYS[key], ttl)
   end
 end
 if ARGV[9] ~= '' and #news > 0 then
@@ -185,7 +241,8 @@ return table.concat(answers)
 -- KEYS[2] bits of the link   ARGV[6] sluice:links with it
 -- Reply: the definition that is in force now.
 -- include bloom/shared/shared.lua changed
-local now = changed()
+-- include bloom/shared/shared.lua strings
+local now = changed() or no_string(2)
 if now then
   return now
 end
@@ -205,8 +262,13 @@ return {ARGV[1], ARGV[2], ARGV[6], ARGV[4], ARGV[5]}
 -- ARGV[9] 1: count the newest link anew   ARGV[10] channel
 -- Reply: 1 done; 0 a rebuild is under way; -1 the other one is another now.
 -- include bloom/shared/shared.lua changed
+-- include bloom/shared/shared.lua whole
 -- include bloom/shared/shared.lua strings
 local now = changed() or no_string(4)
+if now then
+  return now
+end
+now = missing(KEYS[1], 4, 2) or missing(KEYS[2], 5, 2)
 if now then
   return now
 end
@@ -241,7 +303,10 @@ local now = changed()
 if now then
   return now
 end
-call('UNLINK', unpack(KEYS))
+call('UNLINK', KEYS[1], unpack(KEYS, 4))
+if type(redis.pcall('HGET', KEYS[2], 'sluice:id')) == 'string' then
+  call('UNLINK', KEYS[2], KEYS[3])
+end
 redis.pcall('PUBLISH', ARGV[6], '')
 return 1
 
@@ -249,7 +314,8 @@ return 1
 -- KEYS[2] and on: the links   ARGV[6] ms; 0: never
 -- Reply: 1.
 -- include bloom/shared/shared.lua changed
-local now = changed()
+-- include bloom/shared/shared.lua whole
+local now = changed() or missing(KEYS[1], 2, 1)
 if now then
   return now
 end
@@ -273,11 +339,16 @@ return 1
 -- ARGV[6], ARGV[7] channels of both
 -- Reply: 1 done; 0 there is something of that name; -1 a rebuild is under way.
 -- include bloom/shared/shared.lua changed
-local now = changed()
+-- include bloom/shared/shared.lua whole
+local now = changed() or missing(KEYS[1], 4, 2)
 if now then
   return now
 end
-if call('EXISTS', KEYS[2], KEYS[5]) > 0 then
+local taken = call('EXISTS', KEYS[2])
+for link = 5, #KEYS, 2 do
+  taken = taken + call('EXISTS', KEYS[link])
+end
+if taken > 0 then
   return 0
 end
 if ARGV[5] ~= '' and call('EXISTS', KEYS[3]) == 1 then
@@ -296,19 +367,27 @@ return 1
 
 -- script begin
 -- Begin a rebuild.
--- KEYS[2] its config   KEYS[3] and on: its links   ARGV[1] to ARGV[6] see define   ARGV[7] its id
+-- KEYS[2] its config   KEYS[3] bits of the filter   KEYS[4] and on: its links
+-- ARGV[1] to ARGV[6] see define   ARGV[7] its id
 -- ARGV[8] lease, ms   ARGV[9] 1: programs are to add to both filters
 -- Reply: 1 begun; 0 another is under way.
 local call = redis.call
-local is_there = call('HLEN', KEYS[1]) > 0
-if call('EXISTS', KEYS[2]) == 1 then
-  return 0
+-- include bloom/shared/shared.lua vacant
+local is_there, refused = look(KEYS[1], KEYS[3])
+local is_under_way, next_refused = look(KEYS[2])
+for link = 4, #KEYS do
+  if not is_under_way and call('PTTL', KEYS[link]) == -1 then  -- those of a rebuild end
+    next_refused = no_filter(KEYS[link])
+  end
+end
+if is_under_way or refused or next_refused then
+  return refused or next_refused or 0
 end
 -- include bloom/shared/shared.lua define
 define(KEYS[2], 1)
 call('HSET', KEYS[2], 'sluice:id', ARGV[7])
 call('PEXPIRE', KEYS[2], ARGV[8])
-for link = 3, #KEYS do
+for link = 4, #KEYS do
   call('SET', KEYS[link], '', 'PX', ARGV[8])
 end
 if ARGV[9] == '1' and is_there then

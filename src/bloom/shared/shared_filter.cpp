@@ -151,6 +151,7 @@ Task<bool> SharedFilter::create(SharedBloomSize size, bool same) {
   const Definition made = Definition::made(size);
   Call call{scripts::bloom_shared_create};
   call.key(names_.config).key(names_.bits).key(FilterNames{next_name(names_.bits)}.config);
+  for (std::size_t i = 1; i < Definition::most_links; ++i) call.key(names_.link(i));
   add_fields(call, made, terms_of(size));
   call.arg(names_.channel);
   const Value reply = co_await call.run(store_, false);  // a late copy would undo its removal
@@ -244,6 +245,14 @@ bool is_worth_its_bits(const Definition& known, std::size_t keys) {
 
 }  // namespace
 
+/// Throws Error (corrupt): a link is missing. Elsewhere an absent key reads as one without bits.
+Task<void> SharedFilter::need_links(Definition known) {
+  const auto self = shared_from_this();
+  const Call call = call_for(Verb::contains, known, {}, {});
+  const Value reply = co_await call.run(store_, true);
+  if (reply.is_aggregate()) remember(Definition::of(reply, names_.config));
+}
+
 /// The answers by the bits, read in one round trip. Empty: the definition was another before or
 /// behind it.
 Task<std::optional<std::vector<bool>>> SharedFilter::ask_bits(Definition known,
@@ -274,6 +283,8 @@ Task<std::optional<std::vector<bool>>> SharedFilter::ask_bits(Definition known,
   remember(std::move(now));
   std::optional<std::vector<bool>> answers;
   if (!is_same) co_return answers;
+  for (std::size_t i = 1; i <= links.size(); ++i)
+    if (replies[i].as_text().empty()) co_await need_links(known);
   answers.emplace();
   answers->reserve(keys.size());
   for (const KeyHash& key : keys) {

@@ -86,6 +86,7 @@ class SharedFilter : public std::enable_shared_from_this<SharedFilter> {
   std::vector<Call> calls_for(Verb verb, const Definition& known, const std::vector<KeyHash>& keys,
                               std::span<const std::size_t> which, std::size_t a_script) const;
   Task<std::vector<Value>> send(const std::vector<Call>& calls, Verb verb);
+  Task<void> need_links(Definition known);
   Task<std::optional<std::vector<bool>>> ask_bits(Definition known, std::vector<KeyHash> keys);
   Task<void> grow(Definition known);
   Task<bool> add_to_next(std::string id, std::vector<KeyHash> keys);

@@ -26,6 +26,7 @@ Task<Value> SharedFilter::manage(std::function<Call(const Definition&)> make) {
     // Not sent again: a late copy would do to what the filter is then what was meant for this one.
     const Value reply = co_await call.run(store_, false);
     if (!reply.is_aggregate()) co_return reply;
+    remember(Definition::of(reply, names_.config));  // or a link is missing
   }
   throw changes_always(names_);
 }
@@ -73,6 +74,7 @@ Task<SharedBloomInfo> SharedFilter::info() {
       link.capacity = known.grows() ? known.links[i].capacity : info.expected;
       link.bits_set = static_cast<std::uint64_t>(replies.at(3 + 2 * i).as_integer());
       link.bytes = static_cast<std::uint64_t>(replies.at(4 + 2 * i).as_integer());
+      if (link.bytes == 0) co_await need_links(known);
       const auto bits = static_cast<double>(link.bits);
       const auto set = static_cast<double>(link.bits_set);
       info.keys += estimated_keys(link.bits, std::min(link.bits_set, link.bits), link.hashes);
@@ -170,9 +172,10 @@ Task<bool> SharedFilter::rename(std::string to) {
   });
   remember({});
   if (!reply.is_null() && reply.as_integer() == 0)
-    throw Error{Errc::in_use, fmt::format("Bloom filter {} cannot be called {}: there is something "
-                                          "of that name; remove it first",
-                                          quoted(names_.bits), quoted(other.bits))};
+    throw Error{Errc::in_use,
+                fmt::format("Bloom filter {} cannot be called {}: its bits, {} or a "
+                            "link are there; remove them first",
+                            quoted(names_.bits), quoted(other.bits), quoted(other.config))};
   if (!reply.is_null() && reply.as_integer() < 0)
     throw Error{Errc::in_use, fmt::format("Bloom filter {} is rebuilt now: rename it when that has "
                                           "ended",

@@ -13,6 +13,24 @@ local function refuse(key)
   call('LLEN', key)
 end
 
+local function check_entry(entry)
+  if #entry ~= 5 + (string.byte(entry) or 0) then
+    refuse(KEYS[3])
+  end
+end
+
+-- Before the limiter is defined: its keys hold nothing, or what is left of an earlier one.
+local function check_keys()
+  local free = call('GET', KEYS[2])
+  if free and not tonumber(free) then
+    refuse(KEYS[2])
+  end
+  local entry = call('ZRANGE', KEYS[3], 0, 0)[1]
+  if entry then
+    check_entry(entry)
+  end
+end
+
 local function define()
   call('HSET', KEYS[1], 'rate', ARGV[1], 'interval', ARGV[2], 'type', ARGV[3], 'keepAliveTime',
        ARGV[4])
@@ -31,24 +49,6 @@ end
 -- include lock/limiter/limiter.lua define
 local form = '<Bc0I4'
 local step = 1000  -- entries that one call reads of a long log, or forgets
-
-local function check_entry(entry)
-  if #entry ~= 5 + (string.byte(entry) or 0) then
-    refuse(KEYS[3])
-  end
-end
-
--- Before the limiter is defined: its keys hold nothing, or what is left of an earlier one.
-local function check_keys()
-  local free = call('GET', KEYS[2])
-  if free and not tonumber(free) then
-    refuse(KEYS[2])
-  end
-  local entry = call('ZRANGE', KEYS[3], 0, 0)[1]
-  if entry then
-    check_entry(entry)
-  end
-end
 
 local defined = redis.pcall('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime',
                             'sluice:counted')
@@ -191,6 +191,9 @@ if type(kind) == 'table' or not kind and call('EXISTS', KEYS[1]) == 1 then
 end
 if kind and kind ~= ARGV[3] then
   return 0
+end
+if not kind then
+  check_keys()
 end
 define()
 -- What is there has the time to live of the definition before.

@@ -10,6 +10,7 @@
 #include "lock/text.hpp"
 #include "lock/wait/acquire_reply.hpp"
 #include "sluice/lock_info.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::lock {
 
@@ -167,7 +168,8 @@ Task<SemaphoreInfo> PermitWire::ask_info() const {
       .add({"HGETALL", names_.people});
   const std::vector<Value> replies = co_await store().run(std::move(batch));
   for (const Value& reply : replies)
-    if (reply.is_error()) throw error_of_reply(reply.as_text());
+    if (reply.is_error())
+      throw error_of_script(reply.as_text(), scripts::lock_semaphore_change, keys_of(names_));
   SemaphoreInfo info;
   info.free = replies.at(0).as_integer();
   const milliseconds now = time_of(replies.at(2));

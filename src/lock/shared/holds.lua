@@ -258,6 +258,7 @@ return renew('w')
 -- include lock/hold/parts.lua server_time
 -- include lock/shared/holds.lua holds
 -- include lock/shared/holds.lua survey
+-- include lock/hold/parts.lua denied
 -- include lock/hold/parts.lua is_lock
 local ours = {}
 local holders = {}
