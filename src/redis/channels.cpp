@@ -1,6 +1,6 @@
 #include "redis/channels.hpp"
 
-#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/callback.hpp"
@@ -34,10 +34,7 @@ void Handler::end() {
 bool Channels::add(const std::string& channel, std::shared_ptr<Handler> handler) {
   const std::lock_guard lock{mutex_};
   Channel& entry = channels_[channel];
-  auto handlers =
-      entry.handlers ? std::make_shared<Handlers>(*entry.handlers) : std::make_shared<Handlers>();
-  handlers->push_back(std::move(handler));
-  entry.handlers = std::move(handlers);
+  entry.handlers.emplace(handler->number(), std::move(handler));
   count_.store(channels_.size(), std::memory_order_relaxed);
   return !entry.confirmed;
 }
@@ -45,16 +42,11 @@ bool Channels::add(const std::string& channel, std::shared_ptr<Handler> handler)
 bool Channels::erase(const std::string& channel, const Handler& handler) {
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return false;
-  auto handlers = std::make_shared<Handlers>(*found->second.handlers);
-  std::erase_if(*handlers, [&](const auto& one) { return one.get() == &handler; });
-  const bool was_last = handlers->empty();
-  if (was_last) {
-    channels_.erase(found);
-    count_.store(channels_.size(), std::memory_order_relaxed);
-  } else {
-    found->second.handlers = std::move(handlers);
-  }
-  return was_last;
+  found->second.handlers.erase(handler.number());
+  if (!found->second.handlers.empty()) return false;
+  channels_.erase(found);
+  count_.store(channels_.size(), std::memory_order_relaxed);
+  return true;
 }
 
 void Channels::confirm(Kind, const std::string& channel) {
@@ -88,16 +80,32 @@ std::vector<std::string> Channels::confirmed() const {
   return names;
 }
 
-std::shared_ptr<const Channels::Handlers> Channels::handlers_of(const std::string& channel) const {
-  const std::lock_guard lock{mutex_};
-  const auto found = channels_.find(channel);
-  return found == channels_.end() ? nullptr : found->second.handlers;
+template <class Find>
+void Channels::call_each(const Message& message, Find handlers) {
+  const std::uint64_t last = Handler::newest();
+  std::array<std::shared_ptr<Handler>, 64> due;  // so many under one lock
+  for (std::uint64_t called = 0;;) {
+    std::size_t count = 0;
+    {
+      const std::lock_guard lock{mutex_};
+      const Handlers* const all = handlers();
+      if (!all) return;
+      for (auto at = all->upper_bound(called);
+           at != all->end() && at->first <= last && count < due.size(); ++at) {
+        called = at->first;
+        due[count++] = at->second;
+      }
+    }
+    if (count == 0) return;
+    for (std::size_t i = 0; i < count; ++i) std::exchange(due[i], nullptr)->call(message);
+  }
 }
 
 void Channels::deliver(Kind, const Message& message) {
-  const auto handlers = handlers_of(message.channel);
-  if (!handlers) return;
-  for (const auto& handler : *handlers) handler->call(message);
+  call_each(message, [&]() -> const Handlers* {
+    const auto found = channels_.find(message.channel);
+    return found == channels_.end() ? nullptr : &found->second.handlers;
+  });
 }
 
 void Channels::deliver_gap(const std::vector<std::string>& channels) {
@@ -107,22 +115,17 @@ void Channels::deliver_gap(const std::vector<std::string>& channels) {
 
 void Channels::add_watcher(std::shared_ptr<Handler> handler) {
   const std::lock_guard lock{mutex_};
-  watchers_.push_back(std::move(handler));
+  watchers_.emplace(handler->number(), std::move(handler));
 }
 
 void Channels::remove_watcher(const Handler& handler) {
   const std::lock_guard lock{mutex_};
-  std::erase_if(watchers_, [&](const auto& one) { return one.get() == &handler; });
+  watchers_.erase(handler.number());
 }
 
 void Channels::tell_reconnected() {
-  Handlers watchers;
-  {
-    const std::lock_guard lock{mutex_};
-    watchers = watchers_;
-  }
-  for (const auto& watcher : watchers)
-    watcher->call({.kind = Message::Kind::gap, .channel = {}, .payload = {}});
+  call_each({.kind = Message::Kind::gap, .channel = {}, .payload = {}},
+            [this] { return &watchers_; });
 }
 
 }  // namespace sluice::redis

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +22,10 @@ class Handler {
  public:
   explicit Handler(MessageHandler function) : function_(std::move(function)) {}
 
+  /// Later ones have larger numbers.
+  std::uint64_t number() const noexcept { return number_; }
+  static std::uint64_t newest() noexcept { return numbers; }
+
   /// Calls it, unless it was ended. What it throws is logged.
   void call(const Message& message) {
     call(message, [] { return true; });
@@ -32,7 +37,10 @@ class Handler {
   void end();
 
  private:
+  static inline std::atomic<std::uint64_t> numbers{0};
+
   const MessageHandler function_;
+  const std::uint64_t number_ = ++numbers;
   std::mutex mutex_;
   std::condition_variable idle_;
   bool ended_ = false;
@@ -102,15 +110,17 @@ class Channels final : public Hearer {
   void tell_reconnected() override;
 
  private:
-  using Handlers = std::vector<std::shared_ptr<Handler>>;
+  using Handlers = std::map<std::uint64_t, std::shared_ptr<Handler>>;  // by their numbers
   struct Channel {
-    std::shared_ptr<const Handlers>
-        handlers;  // replaced, not changed: a delivery keeps the one it began with
+    Handlers handlers;
     bool confirmed = false;
   };
 
   bool erase(const std::string& channel, const Handler& handler);
-  std::shared_ptr<const Handlers> handlers_of(const std::string& channel) const;
+  /// Calls those of `handlers()`, which is asked with the mutex held and may be null, that are no
+  /// newer than this call.
+  template <class Find>
+  void call_each(const Message& message, Find handlers);
 
   mutable std::mutex mutex_;
   std::map<std::string, Channel, std::less<>> channels_;

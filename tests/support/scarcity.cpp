@@ -21,6 +21,7 @@ namespace {
 std::atomic<int> lacking{-1};
 std::atomic<std::size_t> requested{0};
 std::atomic<std::size_t> refusals{0};
+std::atomic<std::size_t> bytes_asked{0};
 std::size_t first = 0;
 std::size_t behind = 0;
 thread_local bool lacks_memory = false;
@@ -45,6 +46,7 @@ int no_descriptor() noexcept {
 }
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
+  if (lacks_memory) bytes_asked += bytes;
   if (is_refused(Lack::memory)) throw std::bad_alloc{};
   void* const got =
       alignment == 0
@@ -59,7 +61,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 Scarcity::Scarcity(Lack what, std::size_t from, std::size_t count) {
   first = from;
   behind = from + count;
-  requested = refusals = 0;
+  requested = refusals = bytes_asked = 0;
   lacks_memory = what == Lack::memory;
   lacking.store(static_cast<int>(what), std::memory_order_release);
 }
@@ -71,6 +73,7 @@ Scarcity::~Scarcity() {
 
 std::size_t Scarcity::requests() const noexcept { return requested; }
 std::size_t Scarcity::refused() const noexcept { return refusals; }
+std::size_t Scarcity::bytes() const noexcept { return bytes_asked; }
 
 }  // namespace sluice::test
 

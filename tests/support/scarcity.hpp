@@ -26,6 +26,8 @@ class Scarcity {
 
   std::size_t requests() const noexcept;  ///< so far, refused ones among them
   std::size_t refused() const noexcept;
+  std::size_t bytes()
+      const noexcept;  ///< of memory that were requested, with those that were freed
 };
 
 }  // namespace sluice::test

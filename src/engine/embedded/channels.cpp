@@ -1,6 +1,6 @@
 #include "engine/embedded/channels.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/callback.hpp"
 
@@ -8,42 +8,47 @@ namespace sluice::engine {
 
 class Channels::Registration final : public Listener::Registration {
  public:
-  Registration(std::shared_ptr<Channels> channels, std::string channel, Handler handler)
+  Registration(std::shared_ptr<Channels> channels, std::string channel, std::uint64_t number,
+               Handler handler)
       : channels_(std::move(channels)),
         channel_(std::move(channel)),
+        number_(number),
         handler_(std::move(handler)) {}
-  ~Registration() override { channels_->remove(channel_, handler_); }
+  ~Registration() override { channels_->remove(channel_, number_); }
 
  private:
   std::shared_ptr<Channels> channels_;
   std::string channel_;
-  Handler handler_;
+  std::uint64_t number_;
+  Handler handler_;  // ends outside the lock: that may call back into Channels
 };
 
 Listener Channels::listen(std::string channel, MessageHandler handler,
                           std::optional<Message> first) {
   auto shared = std::make_shared<const MessageHandler>(std::move(handler));
+  std::uint64_t number = 0;
   {
     const Lock lock{mutex_};
-    handlers_[channel].push_back(shared);
+    number = ++newest_;
+    handlers_[channel].emplace(number, shared);
     if (first) {
-      outbox_.push_back({*std::move(first), shared});
+      outbox_.push_back({*std::move(first), number});
       has_messages_.store(true, std::memory_order_release);
     }
     has_handlers_.store(true, std::memory_order_release);
   }
-  return Listener{
-      std::make_unique<Registration>(shared_from_this(), std::move(channel), std::move(shared))};
+  return Listener{std::make_unique<Registration>(shared_from_this(), std::move(channel), number,
+                                                 std::move(shared))};
 }
 
-void Channels::remove(const std::string& channel, const Handler& handler) {
+void Channels::remove(const std::string& channel, std::uint64_t handler) {
   Lock lock{mutex_};
   const auto found = handlers_.find(channel);
-  std::erase(found->second, handler);
+  found->second.erase(handler);
   if (found->second.empty()) handlers_.erase(found);
   has_handlers_.store(!handlers_.empty(), std::memory_order_release);
   if (deliverer_ != std::this_thread::get_id())
-    idle_.wait(lock, [&] { return running_ != handler.get(); });
+    idle_.wait(lock, [&] { return running_ != handler; });
 }
 
 std::size_t Channels::receivers(std::string_view channel) const {
@@ -100,27 +105,22 @@ void Channels::deliver() {
 
 void Channels::deliver(Lock& lock, const Posted& posted) {
   const Message& message = posted.message;
-  const auto found = handlers_.find(message.channel);
-  if (found == handlers_.end()) return;
-  auto handlers = posted.only ? std::vector{posted.only} : found->second;
-  for (auto& handler : handlers) {
-    // A handler that ran before may have removed this one.
-    const bool registered = is_registered(message.channel, handler);
-    running_ = registered ? handler.get() : nullptr;
+  const std::uint64_t last = posted.only != 0 ? posted.only : newest_;
+  for (std::uint64_t next = posted.only;; ++next) {
+    // A handler that ran before may have removed this one, or the last of all.
+    const auto found = handlers_.find(message.channel);
+    if (found == handlers_.end()) return;
+    const auto at = found->second.lower_bound(next);
+    if (at == found->second.end() || at->first > last) return;
+    next = running_ = at->first;
+    Handler handler = at->second;
     lock.unlock();
-    if (registered)
-      call_user("a handler of channel '" + message.channel + "'", [&] { (*handler)(message); });
+    call_user("a handler of channel '" + message.channel + "'", [&] { (*handler)(message); });
     handler = nullptr;  // outside the lock: destroying it may call back into this class
     lock.lock();
-    running_ = nullptr;
+    running_ = 0;
     idle_.notify_all();
   }
-}
-
-bool Channels::is_registered(const std::string& channel, const Handler& handler) const {
-  const auto found = handlers_.find(channel);
-  return found != handlers_.end() &&
-         std::ranges::find(found->second, handler) != found->second.end();
 }
 
 }  // namespace sluice::engine

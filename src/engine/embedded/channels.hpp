@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -45,21 +46,21 @@ class Channels : public std::enable_shared_from_this<Channels> {
   using Lock = std::unique_lock<std::mutex>;
   struct Posted {
     Message message;
-    Handler only = {};  ///< null: all of the channel
+    std::uint64_t only = 0;  ///< number of a handler; 0: all of the channel
   };
 
-  void remove(const std::string& channel, const Handler& handler);
+  void remove(const std::string& channel, std::uint64_t handler);
   void deliver(Lock& lock, const Posted& posted);
-  bool is_registered(const std::string& channel, const Handler& handler) const;
 
   mutable std::mutex mutex_;
-  std::map<std::string, std::vector<Handler>, std::less<>> handlers_;
+  std::map<std::string, std::map<std::uint64_t, Handler>, std::less<>> handlers_;  // by number
+  std::uint64_t newest_ = 0;  // number of a handler
   std::deque<Posted> outbox_;
   std::atomic<bool> has_handlers_{false};
   std::atomic<bool> has_messages_{false};
   bool delivering_ = false;
   std::thread::id deliverer_;
-  const MessageHandler* running_ = nullptr;
+  std::uint64_t running_ = 0;     // number of a handler; 0: none
   std::condition_variable idle_;  // no handler runs
 };
 
