@@ -27,7 +27,7 @@ local function next_token(counter, many)
   local counted = redis.call('SET', counter, token, 'PX', counter_kept, 'GET')
   local last = tonumber(counted or 0)
   if not last or last + many > token then
-    if not last or last + many > 9007199254740992 then
+    if not last or last > 9007199254740992 - many then
       redis.call('SET', counter, counted)
       redis.call('INCRBY', counter, '9223372036854775807')  -- says what is wrong
     end

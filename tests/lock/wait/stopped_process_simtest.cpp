@@ -371,6 +371,14 @@ TEST_F(StoppedProcess, K02_TokensRiseThoughTheServerLostAPartOfItsData) {
   for (std::size_t i = 0; i < counters.size(); ++i) EXPECT_GT(after[i], last[i]);
 }
 
+TEST_F(StoppedProcess, ATokenIsGivenOnceAlsoAtTheEndOfNumbers) {
+  Mutex mutex{line_, "stock"};
+  store_->run({"SET", "redisson_lock_token:{stock}", "9007199254740991"}).get();
+  EXPECT_EQ(mutex.acquire().get().token().value, 9007199254740992U);
+  EXPECT_EQ(error_of(mutex.acquire()), Errc::script);
+  EXPECT_FALSE(exists("stock"));
+}
+
 TEST_F(StoppedProcess, K19_CountersEndADayAfterTheLastHold) {
   (void)Mutex{line_, "stock"}.acquire().get();
   EXPECT_GT(ttl("redisson_lock_token:{stock}"), 24h) << "longer than any lease";
