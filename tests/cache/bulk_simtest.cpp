@@ -65,8 +65,7 @@ TEST_F(Bulk, BC12_AKeyThatFailsIsNamedAndKeepsNoOtherFromBeingInvalidated) {
       EXPECT_EQ(failure.errc(), Errc::wrong_type);
       EXPECT_EQ(failure.effect(), Effect::unknown);
       for (const auto& key : keys)
-        EXPECT_EQ(failure.message().find("'user:" + key + "'") != std::string::npos,
-                  key == foreign)
+        EXPECT_EQ(failure.message().find("'user:" + key + "'") != std::string::npos, key == foreign)
             << failure.message();
       EXPECT_NE(failure.message().find("4 of 5 calls were done"), std::string::npos);
     }
@@ -78,7 +77,8 @@ TEST_F(Bulk, BC12_AKeyThatFailsIsNamedAndKeepsNoOtherFromBeingInvalidated) {
 TEST_F(Bulk, BC12_ABulkInvalidationThatIsNotSentHasNoEffectAndOneThatIsLostIsSentAgain) {
   Cache cache{line_, "user", plain()};
   const auto keys = numbers(5);
-  for (const auto fault : {Fault::refused, Fault::reply_lost, Fault::request_lost, Fault::cut_off}) {
+  for (const auto fault :
+       {Fault::refused, Fault::reply_lost, Fault::request_lost, Fault::cut_off}) {
     for (const auto& key : keys) cache.put(key, "old").get();
     line_.plan = [&](std::string_view) { return fault; };
     std::optional<Effect> effect;
@@ -98,9 +98,7 @@ TEST_F(Bulk, BC12_ALateReplyIsNotKeptNearOverABulkInvalidation) {
   Cache here{line_, "user", plain()};
   Cache there{far_, "user", near()};
   there.get("1", source_.loader()).get();
-  far_.plan = [](std::string_view call) {
-    return call == "GET" ? Fault::reply_late : Fault::none;
-  };
+  far_.plan = [](std::string_view call) { return call == "GET" ? Fault::reply_late : Fault::none; };
   Get late{there.get("1", source_.loader())};
   source_.write("two");
   here.invalidate_all({"0", "1", "2"}).get();

@@ -76,16 +76,22 @@ local function end_of(lease)
   return math.min(server_time() + lease, endless)
 end
 
--- Takes the permits of a request out of the free ones, of which there are enough.
+-- Takes the permits of a request out of the free ones, of which there are enough. Each step of it
+-- and of give_back() stands where a user who may not do it leaves the number of permits as it was:
+-- a ZADD that is refused raises before anything is counted.
 local function take(request, holder, lease)
   local ends = end_of(lease)
-  for _, member in ipairs(members_of(request, holder)) do
-    call('ZADD', KEYS[2], ends, member)
+  local members = members_of(request, holder)
+  for _, member in ipairs(members) do
     if is_permit(member) then
       call('HSET', KEYS[4], member, holder)
     end
   end
+  call('ZADD', KEYS[2], 'XX', ends, '')
   call('DECRBY', KEYS[1], number_of(holder))
+  for _, member in ipairs(members) do
+    call('ZADD', KEYS[2], ends, member)
+  end
   local ttl = call('PTTL', KEYS[1])
   if ttl > 0 then  -- if NAME expires, its holds expire with it
     call('PEXPIRE', KEYS[2], ttl)
@@ -109,7 +115,7 @@ end
 
 -- Ends one hold. How many permits that makes free; 0: there was no such hold.
 local function give_back(member)
-  if call('ZREM', KEYS[2], member) == 0 then
+  if not call('ZSCORE', KEYS[2], member) then
     return 0
   end
   local permits = 1
@@ -118,9 +124,11 @@ local function give_back(member)
   else
     permits = number_of(string.match(member, ' .*'))
   end
+  call('ZREM', KEYS[2], '')
   if call('EXISTS', KEYS[1]) == 1 then  -- nothing comes back to a semaphore that was deleted
     call('INCRBY', KEYS[1], permits)
   end
+  call('ZREM', KEYS[2], member)
   return permits
 end
 

@@ -95,21 +95,24 @@ local function prolong(key, prefix, kind, owner, ms)
   prolong_lock(key, prefix, ms)
 end
 
+-- Where the entries of an owner are counted.
+local function field_of(kind, owner)
+  return kind == 'r' and owner or owner .. ':write'
+end
+
 local function enter(key, prefix, kind, owner, many, ms)
+  local entries = call('HINCRBY', key, field_of(kind, owner), many)
   if kind == 'r' then
-    local entries = call('HINCRBY', key, owner, many)
     for n = entries - many + 1, entries do
       call('SET', hold_key(prefix, owner, n), 1, 'PX', ms)
     end
-  else
-    call('HINCRBY', key, owner .. ':write', many)
   end
   prolong(key, prefix, kind, owner, ms)
 end
 
 -- Ends so many entries of an owner. Returns how long those of a reader lasted, in ms.
 local function leave(key, prefix, kind, owner, many)
-  local field = kind == 'r' and owner or owner .. ':write'
+  local field = field_of(kind, owner)
   local entries = call('HINCRBY', key, field, -many)
   if entries <= 0 then
     call('HDEL', key, field)

@@ -56,13 +56,24 @@ local function call_first(queue, ms)
   end
 end
 
--- Writes a hold that nothing stands in the way of.
+-- Writes a hold that nothing stands in the way of. In this order: of what a user may not do wholly
+-- nothing stays that neither a release nor the lease ends.
 local function take(kind, request, owner, holder, ms)
-  if call('HSETNX', KEYS[1], 'mode', kind == 'r' and 'read' or 'write') == 1 then
-    call('DEL', writing_of(ARGV[1]), readers_of(ARGV[1]))  -- of holds that were ended from outside
+  local key, prefix = KEYS[1], ARGV[1]
+  local is_free = call('HEXISTS', key, 'mode') == 0
+  if is_free then
+    call('DEL', writing_of(prefix), readers_of(prefix))  -- of holds that were ended from outside
   end
-  note_hold(KEYS[1], ARGV[1], kind, request, 1, server_time(), owner, holder)
-  enter(KEYS[1], ARGV[1], kind, owner, 1, ms)
+  note_hold(key, prefix, kind, request, 1, server_time(), owner, holder)
+  if not is_free then
+    return enter(key, prefix, kind, owner, 1, ms)
+  end
+  call('HSET', key, 'mode', kind == 'r' and 'read' or 'write', field_of(kind, owner), 1)
+  call('PEXPIRE', key, ms)
+  if kind == 'r' then
+    call('SET', hold_key(prefix, owner, 1), 1, 'PX', ms)
+  end
+  prolong(key, prefix, kind, owner, ms)
 end
 
 -- The last. Where it is not known, a new one: it may be smaller than what readers had.

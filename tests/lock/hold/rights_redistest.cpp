@@ -53,5 +53,109 @@ TEST_F(Rights, WhatIsForbiddenIsNamed) {
   is_named("HGET", [](Store& store) { (void)MultiLock{store, {"stock"}}.try_acquire().get(); });
 }
 
+/// A user who may do all but one thing: whatever a verb has done until it is refused, nothing stays
+/// for ever, and no permit is lost or made.
+class AMissingRight : public ServerLock {
+ protected:
+  /// What the scripts of locks call.
+  static constexpr std::string_view verbs[] = {
+      "DECRBY",        "DEL",    "EXISTS",    "GET",   "HDEL",   "HEXISTS", "HGET",    "HGETALL",
+      "HINCRBY",       "HKEYS",  "HLEN",      "HMGET", "HSET",   "HSETNX",  "INCRBY",  "LINDEX",
+      "LLEN",          "LPOP",   "LPOS",      "LPUSH", "LRANGE", "LREM",    "PEXPIRE", "PTTL",
+      "PUBLISH",       "PUBSUB", "RPUSH",     "SET",   "TIME",   "ZADD",    "ZCARD",   "ZRANGE",
+      "ZRANGEBYSCORE", "ZREM",   "ZREVRANGE", "ZSCORE"};
+
+  /// By itself, beside a hold of a user who may do all, and at its hand-over.
+  template <class Acquire>
+  void use(Acquire acquire) {
+    const auto quietly = [](auto work) {
+      try {
+        work();
+      } catch (const Error&) {  // of some verbs there is need, and of others not
+      }
+    };
+    decltype(acquire(*app_, 0ms)) own, right;
+    quietly([&] { own = acquire(*app_, 0ms); });
+    quietly([&] {
+      if (own) (void)own->release().get();
+    });
+    own.reset();
+    quietly([&] { right = acquire(*store_, 0ms); });
+    auto waits = std::thread{[&] { quietly([&] { own = acquire(*app_, 40ms); }); }};
+    quietly([&] {
+      if (right) (void)right->release().get();
+    });
+    waits.join();
+    quietly([&] {
+      if (own) (void)own->release().get();
+    });
+  }
+  void forbid(std::string_view verb) {
+    const std::string right = '-' + std::string{verb};
+    side_.command({"ACL", "SETUSER", "app", "reset", "on", ">word", "~*", "&*", "+@all", right});
+    app_ = open_patiently("redis://app:word@127.0.0.1:" + std::to_string(server_.port()));
+  }
+  /// Keys without a time to live, but for those that a number of permits has.
+  std::vector<std::string> kept() {
+    std::vector<std::string> keys;
+    for (const auto& key : side_.command({"KEYS", "*"}).as_items())
+      if (side_.command({"PTTL", key.as_text()}).as_integer() == -1) keys.push_back(key.as_text());
+    return keys;
+  }
+
+  std::unique_ptr<Store> app_;
+};
+
+TEST_F(AMissingRight, LeavesNoLockForEver) {
+  for (const auto verb : verbs) {
+    SCOPED_TRACE(verb);
+    forbid(verb);
+    const auto use_both = [&](auto acquire) {
+      use(acquire);
+      app_.reset();
+      EXPECT_EQ(kept(), std::vector<std::string>{});
+      side_.command({"FLUSHALL"});
+      forbid(verb);
+    };
+    use_both([](Store& store, auto wait) { return Mutex{store, "stock"}.try_acquire(wait).get(); });
+    use_both([](Store& store, auto wait) {
+      return FairMutex{store, "stock"}.try_acquire(wait).get();
+    });
+    use_both([](Store& store, auto wait) {
+      return SharedMutex{store, "stock"}.try_acquire(wait).get();
+    });
+    use_both([](Store& store, auto wait) {
+      return SharedMutex{store, "stock"}.try_acquire_shared(wait).get();
+    });
+  }
+}
+
+TEST_F(AMissingRight, LosesAndMakesNoPermit) {
+  for (const auto verb : verbs) {
+    SCOPED_TRACE(verb);
+    const auto use_one = [&](auto make, auto acquire) {
+      make(*store_).try_set_permits(2).get();
+      forbid(verb);
+      use([&](Store& store, auto wait) { return acquire(make(store), wait).get(); });
+      app_.reset();
+      const auto info = make(*store_).info().get();
+      auto permits = info.free;
+      for (const auto& holder : info.holders) permits += holder.permits;
+      EXPECT_EQ(permits, 2);
+      side_.command({"FLUSHALL"});
+    };
+    use_one(
+        [](Store& store) {
+          return Semaphore{store, "stock"};
+        },
+        [](auto desks, auto wait) { return desks.try_acquire(1, wait); });
+    use_one(
+        [](Store& store) {
+          return PermitSemaphore{store, "stock"};
+        },
+        [](auto desks, auto wait) { return desks.try_acquire(wait); });
+  }
+}
+
 }  // namespace
 }  // namespace sluice
