@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,7 +59,14 @@ class Wire {
 
   /// The text of the value; null: there is none.
   Task<Value> fetch(std::string value_key, SteadyTime until);
+  /// Of many keys; each an error or what fetch() says.
+  Task<std::vector<Value>> fetch_all(std::vector<std::string> value_keys, SteadyTime until);
   Task<Look> look(std::string value_key, std::string owner, bool waits, std::string replace);
+  struct Question {
+    std::string value_key, owner, replace;
+  };
+  /// The same of many keys, for callers that wait; empty: ask for this one alone.
+  Task<std::vector<std::optional<Look>>> look_all(std::vector<Question> questions);
   /// `owner` empty: whoever has the lease, and where replicas are demanded they have it. False: the
   /// lease is over, or was taken away.
   Task<bool> store(std::string value_key, std::string owner, NewEntry entry);
@@ -90,6 +98,7 @@ class Wire {
  private:
   /// What is to be acknowledged. Words are copied before this returns.
   Task<Value> run_to_count(const Script& script, Words keys, Words words, CallOptions options);
+  Look look_of(Value reply);
   void saw(const Value& now_us) { clock_.saw(now_us.as_integer(), store_.clock().steady()); }
 
   Store& store_;
