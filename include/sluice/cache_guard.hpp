@@ -177,6 +177,7 @@ class CacheCore {
   Task<void> put(std::string key, Loaded value);
   Task<void> invalidate(std::vector<std::string> keys);
   Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after);
+  Task<std::size_t> clear();
 
  private:
   class Impl;
@@ -230,7 +231,7 @@ auto run_loader(Load& load, const Key& key) {
 ///   sluice_cache_lease:{NAME:KEY} while a load runs; hash sluice_cache_absent:{NAME}, the budget;
 ///   sorted set sluice_cache_again:{NAME}, second invalidations that are due; channel
 ///   sluice_cache:{NAME}, on which those who wait for a load are told of its end. A hit is one GET,
-///   a load two scripts more.
+///   a load two scripts more; of many keys a batch of each, for a hundred at a time.
 ///
 ///     CacheGuard<std::string> users{*store, "user"};
 ///     const auto name =
@@ -325,6 +326,15 @@ class CacheGuard {
   Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after) {
     return core_.invalidate_twice(std::move(key), after);
   }
+  /// Invalidates all keys of the guard's name that the store has, on every node of a cluster, also
+  /// those that are being loaded, as after a change of many rows. A get() of any key that begins
+  /// when this has returned gets nothing that was loaded before it began. Returns how many values
+  /// and loads it found. It looks at each key of the store, some thousands a round trip, and blocks
+  /// nobody. Throws Error: wrong_type, which names such keys as hold what no guard has written,
+  /// when all others are cleared; and what the store throws, with how many keys were reached before, when
+  /// the rest was not: call it again. Not reached is what moves meanwhile to a node of a cluster
+  /// that was looked at before.
+  Task<std::size_t> clear() { return core_.clear(); }
 
  private:
   static std::optional<T> value_of(const detail::CacheObject& object) {

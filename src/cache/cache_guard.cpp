@@ -130,6 +130,43 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     count(metrics().cache_invalidations, keys.size());
   }
 
+  /// Loads first, so that none stores behind us what it has read before.
+  Task<std::size_t> clear() {
+    const auto self = shared_from_this();
+    check({});
+    forget_all();
+    std::size_t reached = 0;
+    std::optional<Error> foreign;
+    try {
+      for (const bool loads : {true, false}) {
+        for (std::string cursor; cursor != "0";) {
+          auto scanning = common_->wire.scan(cursor.empty() ? "0" : cursor, loads);
+          cache::Wire::Scanned step = co_await scanning;
+          cursor = std::move(step.cursor);
+          if (step.value_keys.empty()) continue;
+          reached += step.value_keys.size();
+          try {
+            auto invalidating = common_->wire.invalidate(std::move(step.value_keys));
+            co_await invalidating;
+          } catch (const Error& failure) {
+            if (failure.errc() != Errc::wrong_type) throw;
+            if (!foreign) foreign = failure;
+          }
+        }
+      }
+    } catch (const Error& failure) {
+      forget_all();
+      throw Error{failure.errc(),
+                  fmt::format("the cache '{}' was not cleared beyond {} keys: {}",
+                              common_->names.name(), reached, failure.message()),
+                  reached == 0 ? failure.effect() : Effect::unknown};
+    }
+    forget_all();
+    count(metrics().cache_invalidations, reached);
+    if (foreign) throw Error{*foreign};
+    co_return reached;
+  }
+
   Task<void> invalidate_twice(std::string key, milliseconds after) {
     const auto self = shared_from_this();
     check(key);
@@ -273,6 +310,12 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     if (near_) near_->cache().invalidate(value_key);
     if (copies_) copies_->invalidate(value_key);
     common_->failures.forget(value_key);
+  }
+
+  void forget_all() {
+    if (near_) near_->cache().flush();
+    if (copies_) copies_->flush();
+    common_->failures.forget_all();
   }
 
   void throw_known_failure(const std::string& value_key) {
@@ -493,6 +536,7 @@ Task<void> CacheCore::put(std::string key, Loaded value) {
 Task<void> CacheCore::invalidate(std::vector<std::string> keys) {
   return impl_->invalidate(std::move(keys));
 }
+Task<std::size_t> CacheCore::clear() { return impl_->clear(); }
 Task<void> CacheCore::invalidate_twice(std::string key, milliseconds after) {
   return impl_->invalidate_twice(std::move(key), after);
 }

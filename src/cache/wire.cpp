@@ -189,6 +189,18 @@ Task<void> Wire::invalidate(std::vector<std::string> value_keys) {
     throw unsynced(value_keys, answer.copies, durability_);
 }
 
+Task<Wire::Scanned> Wire::scan(std::string cursor, bool loads) {
+  const std::string pattern = names_.pattern(loads);
+  auto asked = store_.run({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"});
+  const Value reply = co_await asked;
+  const auto& parts = items_of(store_, reply, 2);
+  Scanned step{.cursor = parts[0].as_text(), .value_keys = {}};
+  for (const auto& key : parts[1].as_items())
+    if (auto value_key = names_.value_in(key.as_text(), loads))
+      step.value_keys.push_back(std::move(*value_key));
+  co_return step;
+}
+
 Task<std::chrono::milliseconds> Wire::admit_absent(std::int64_t budget,
                                                    std::chrono::milliseconds ttl) {
   const auto part = static_cast<double>(random_below(1'000'000)) / 1e6;

@@ -79,6 +79,13 @@ class Wire {
   /// Replicas have it where that is demanded, else Error (unsynced, effect done).
   Task<void> invalidate(std::vector<std::string> value_keys);
 
+  struct Scanned {
+    std::string cursor;  ///< "0": that was all
+    std::vector<std::string> value_keys;
+  };
+  /// A step over all nodes: values that the store has, or of which a load runs.
+  Task<Scanned> scan(std::string cursor, bool loads);
+
   /// Until when one more absence may be stored, by the store's clock; below 0: not, for so long.
   Task<std::chrono::milliseconds> admit_absent(std::int64_t budget, std::chrono::milliseconds ttl);
 

@@ -56,7 +56,8 @@ TEST_F(BulkOnServer, BC12_AnErrorAtEachItemOfABulkGetIsThatKeysAlone) {
         const auto outcomes = cache.get_all(keys_, load).get();
         EXPECT_EQ(proxy_.hits(lied), 1U) << call << ' ' << error;
         for (std::size_t i = 0; i < keys_.size(); ++i) {
-          const auto place = fmt::format("call {}, {}, lie about {}, {}", call, error, key, keys_[i]);
+          const auto place =
+              fmt::format("call {}, {}, lie about {}, {}", call, error, key, keys_[i]);
           // A read that fails is told; who looks again has the value, as who could not store it.
           EXPECT_EQ(outcomes[i].error != nullptr, call == 0 && keys_[i] == key) << place;
           if (!outcomes[i].error) EXPECT_EQ(outcomes[i].value, "value " + keys_[i]) << place;
