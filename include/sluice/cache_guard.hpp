@@ -267,11 +267,12 @@ class CacheGuard {
   }
 
   /// The same for many keys: what each has, in their order. They are read in one round trip for
-  /// each 100, and what has to be loaded of these by one call of `load(missing keys)`, which returns
-  /// a map from key to value (std::map, std::unordered_map; a key that it lacks: there is none) or a
-  /// Task of it, and takes one place of the bulkhead; a loader as of get() is called for each key.
-  /// Each key has a lease of its own, and what get() promises holds for each; what another caller
-  /// loads already is waited for, and may be loaded by `load` of that key alone when that fails.
+  /// each 100, and what has to be loaded of these by one call of `load(missing keys)`, which
+  /// returns a map from key to value (std::map, std::unordered_map; a key that it lacks: there is
+  /// none) or a Task of it, and takes one place of the bulkhead; a loader as of get() is called for
+  /// each key. Each key has a lease of its own, and what get() promises holds for each; what another
+  /// caller loads already is waited for, and may be loaded by `load` of that key alone when that
+  /// fails.
   /// A failure of one key is that key's alone, but what `load(missing keys)` throws is told to all
   /// that it was to load. Throws Error: closed.
   template <class Load>
@@ -313,10 +314,10 @@ class CacheGuard {
     std::vector<std::string> keys{std::move(key)};
     return core_.invalidate(std::move(keys));
   }
-  /// The same for many, in one round trip. Each key stands for itself: one that fails keeps no other
-  /// from being invalidated. Throws the first failure; the message names the keys that failed, up to
-  /// ten. Effect none: no value was removed; else call it again, for all or for those that failed.
-  /// Error (unsynced): all were, and too few replicas have it.
+  /// The same for many, in one round trip. Each key stands for itself: one that fails keeps no
+  /// other from being invalidated. Throws the first failure; the message names the keys that
+  /// failed, up to ten. Effect none: no value was removed; else call it again, for all or for those
+  /// that failed. Error (unsynced): all were, and too few replicas have it.
   Task<void> invalidate_all(std::vector<std::string> keys) {
     return core_.invalidate(std::move(keys));
   }
@@ -331,9 +332,9 @@ class CacheGuard {
   /// when this has returned gets nothing that was loaded before it began. Returns how many values
   /// and loads it found. It looks at each key of the store, some thousands a round trip, and blocks
   /// nobody. Throws Error: wrong_type, which names such keys as hold what no guard has written,
-  /// when all others are cleared; and what the store throws, with how many keys were reached before, when
-  /// the rest was not: call it again. Not reached is what moves meanwhile to a node of a cluster
-  /// that was looked at before.
+  /// when all others are cleared; and what the store throws, with how many keys were reached
+  /// before, when the rest was not: call it again. Not reached is what moves meanwhile to a node of
+  /// a cluster that was looked at before.
   Task<std::size_t> clear() { return core_.clear(); }
 
  private:

@@ -56,8 +56,8 @@ class Loads {
   /// Whether this thread loads `key` by a guard of this Store, or what such a load needs.
   bool is_loading(std::string_view key) const noexcept;
 
-  /// Runs `loader` for `keys` when there is room. `need`: the current() of the caller. Throws Error:
-  /// overloaded, closed, out_of_space (no thread could be started).
+  /// Runs `loader` for `keys` when there is room. `need`: the current() of the caller. Throws
+  /// Error: overloaded, closed, out_of_space (no thread could be started).
   Task<Loaded> run(std::vector<std::string> keys, Loader loader, Need need,
                    SteadyTime begin_before);
 

@@ -22,11 +22,10 @@ class Clear : public Guards {
 };
 
 TEST_F(Clear, BC12_TakesAllKeysOfItsGuardAndNoOther) {
-  const std::vector<std::string> names{"user", "u*er", "u[s]er", "us?r", "{shop}:user", "user:b",
-                                       "{user}", "u\\ser"};
+  const std::vector<std::string> names{"user",        "u*er",   "u[s]er", "us?r",
+                                       "{shop}:user", "user:b", "{user}", "u\\ser"};
   std::vector<std::unique_ptr<Cache>> guards;
-  for (const auto& name : names)
-    guards.push_back(std::make_unique<Cache>(line_, name, plain()));
+  for (const auto& name : names) guards.push_back(std::make_unique<Cache>(line_, name, plain()));
   const std::vector<std::string> odd{"", "1", "a:b", "{x}", "b:1", std::string{"\0\r*?", 4}};
   const auto fill = [&] {
     for (std::size_t i = 0; i < names.size(); ++i)
@@ -108,9 +107,7 @@ TEST_F(Clear, BC12_EndsNearCopiesCopiesAndFailuresAlsoOfLateReplies) {
   for (auto* const cache : {&here, &there, &here, &there}) cache->get("1", source_.loader()).get();
   EXPECT_THROW(here.get("2", []() -> std::string { throw 1; }).get(), int);
   there.put("3", "one").get();
-  far_.plan = [](std::string_view call) {
-    return call == "GET" ? Fault::reply_late : Fault::none;
-  };
+  far_.plan = [](std::string_view call) { return call == "GET" ? Fault::reply_late : Fault::none; };
   Get late{there.get("3", source_.loader())};
   source_.write("two");
   line_.hold_messages();  // its own changes it need not be told
