@@ -270,9 +270,8 @@ class CacheGuard {
   /// each 100, and what has to be loaded of these by one call of `load(missing keys)`, which
   /// returns a map from key to value (std::map, std::unordered_map; a key that it lacks: there is
   /// none) or a Task of it, and takes one place of the bulkhead; a loader as of get() is called for
-  /// each key. Each key has a lease of its own, and what get() promises holds for each; what another
-  /// caller loads already is waited for, and may be loaded by `load` of that key alone when that
-  /// fails.
+  /// each key. Each key has a lease of its own, and what get() promises holds for each; what is
+  /// being loaded already is waited for, and loaded by `load` of that key alone if that fails.
   /// A failure of one key is that key's alone, but what `load(missing keys)` throws is told to all
   /// that it was to load. Throws Error: closed.
   template <class Load>
