@@ -123,6 +123,19 @@ struct CacheGuardOptions {
   std::size_t largest_value = std::size_t{16} << 20;
 };
 
+/// What get_all() has for a key.
+template <class T>
+struct CacheOutcome {
+  std::optional<T> value{};    ///< empty: there is none, or `error` says why that is not known
+  std::exception_ptr error{};  ///< what get() of this key would throw; null: nothing
+
+  /// The value; throws `error`.
+  const std::optional<T>& get() const {
+    if (error) std::rethrow_exception(error);
+    return value;
+  }
+};
+
 struct CacheCallOptions {
   /// How long this call waits; 0: CacheGuardOptions::wait.
   std::chrono::milliseconds wait{0};
@@ -146,6 +159,9 @@ class CacheCore {
     std::chrono::milliseconds ttl = std::chrono::milliseconds::max();
   };
   using Loader = std::function<Loaded()>;
+  /// In the order of the keys.
+  using BulkLoader = std::function<std::vector<Loaded>(const std::vector<std::string>& keys)>;
+  using Outcome = CacheOutcome<CacheObject>;
 
   CacheCore(Store& store, std::string name, CacheGuardOptions options, CacheForm form);
   ~CacheCore();
@@ -155,9 +171,13 @@ class CacheCore {
   /// What is known without I/O.
   std::optional<CacheObject> find(std::string_view key);
   Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions options);
+  /// `one`: for one key; `all` empty: for each.
+  Task<std::vector<Outcome>> get_all(std::vector<std::string> keys, BulkLoader one, BulkLoader all,
+                                     CacheCallOptions options);
   Task<void> put(std::string key, Loaded value);
   Task<void> invalidate(std::vector<std::string> keys);
   Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after);
+  Task<std::size_t> clear();
 
  private:
   class Impl;
@@ -170,10 +190,10 @@ template <class T>
 inline constexpr bool is_task<Task<T>> = true;
 
 /// The result of a loader, a Task of it awaited.
-template <class Load>
-auto run_loader(Load& load, const std::string& key) {
+template <class Load, class Key>
+auto run_loader(Load& load, const Key& key) {
   auto result = [&] {
-    if constexpr (std::invocable<Load&, const std::string&>)
+    if constexpr (std::invocable<Load&, const Key&>)
       return load(key);
     else
       return load();
@@ -211,11 +231,14 @@ auto run_loader(Load& load, const std::string& key) {
 ///   sluice_cache_lease:{NAME:KEY} while a load runs; hash sluice_cache_absent:{NAME}, the budget;
 ///   sorted set sluice_cache_again:{NAME}, second invalidations that are due; channel
 ///   sluice_cache:{NAME}, on which those who wait for a load are told of its end. A hit is one GET,
-///   a load two scripts more.
+///   a load two scripts more; of many keys a batch of each, for a hundred at a time.
 ///
 ///     CacheGuard<std::string> users{*store, "user"};
 ///     const auto name =
 ///         users.get("42", [&](const std::string& id) { return select_name(id); }).get();
+///     const auto select = [&](const std::vector<std::string>& ids) { return select_names(ids); };
+///     for (const auto& each : users.get_all({"42", "43", "44"}, select).get())
+///       print(each.get().value_or("nobody"));
 template <class T>
 class CacheGuard {
  public:
@@ -243,6 +266,37 @@ class CacheGuard {
     return take(core_.get(std::move(key), std::move(run), options));
   }
 
+  /// The same for many keys: what each has, in their order. They are read in one round trip for
+  /// each 100, and what has to be loaded of these by one call of `load(missing keys)`, which
+  /// returns a map from key to value (std::map, std::unordered_map; a key that it lacks: there is
+  /// none) or a Task of it, and takes one place of the bulkhead; a loader as of get() is called for
+  /// each key. Each key has a lease of its own, and what get() promises holds for each; what is
+  /// being loaded already is waited for, and loaded by `load` of that key alone if that fails.
+  /// A failure of one key is that key's alone, but what `load(missing keys)` throws is told to all
+  /// that it was to load. Throws Error: closed.
+  template <class Load>
+  Task<std::vector<CacheOutcome<T>>> get_all(std::vector<std::string> keys, Load load,
+                                             CacheCallOptions options = {}) {
+    using Keys = std::vector<std::string>;
+    constexpr bool is_bulk = std::invocable<Load&, const Keys&>;
+    auto run = [shared = std::make_shared<Load>(std::move(load))](const Keys& missing) {
+      std::vector<detail::CacheCore::Loaded> answers;
+      if constexpr (is_bulk) {
+        auto found = detail::run_loader(*shared, missing);
+        for (const auto& key : missing) {
+          const auto at = found.find(key);
+          answers.push_back(at == found.end() ? detail::CacheCore::Loaded{} : loaded(at->second));
+        }
+      } else {
+        for (const auto& key : missing) answers.push_back(loaded(detail::run_loader(*shared, key)));
+      }
+      return answers;
+    };
+    detail::CacheCore::BulkLoader all;
+    if constexpr (is_bulk) all = run;
+    return take_all(core_.get_all(std::move(keys), std::move(run), std::move(all), options));
+  }
+
   /// Writes a value, over whatever a load brings. For values that one writer has; what two writers
   /// put may come in another order than their rows. Throws what the store throws, and Error
   /// (wrong_type) for a key that holds what no guard wrote. After an effect that is unknown the
@@ -259,10 +313,10 @@ class CacheGuard {
     std::vector<std::string> keys{std::move(key)};
     return core_.invalidate(std::move(keys));
   }
-  /// The same for many, in one round trip. Each key stands for itself: one that fails keeps no other
-  /// from being invalidated. Throws the first failure; the message names the keys that failed, up to
-  /// ten. Effect none: no value was removed; else call it again, for all or for those that failed.
-  /// Error (unsynced): all were, and too few replicas have it.
+  /// The same for many, in one round trip. Each key stands for itself: one that fails keeps no
+  /// other from being invalidated. Throws the first failure; the message names the keys that
+  /// failed, up to ten. Effect none: no value was removed; else call it again, for all or for those
+  /// that failed. Error (unsynced): all were, and too few replicas have it.
   Task<void> invalidate_all(std::vector<std::string> keys) {
     return core_.invalidate(std::move(keys));
   }
@@ -272,6 +326,15 @@ class CacheGuard {
   Task<void> invalidate_twice(std::string key, std::chrono::milliseconds after) {
     return core_.invalidate_twice(std::move(key), after);
   }
+  /// Invalidates all keys of the guard's name that the store has, on every node of a cluster, also
+  /// those that are being loaded, as after a change of many rows. A get() of any key that begins
+  /// when this has returned gets nothing that was loaded before it began. Returns how many values
+  /// and loads it found. It looks at each key of the store, some thousands a round trip, and blocks
+  /// nobody. Throws Error: wrong_type, which names such keys as hold what no guard has written,
+  /// when all others are cleared; and what the store throws, with how many keys were reached
+  /// before, when the rest was not: call it again. Not reached is what moves meanwhile to a node of
+  /// a cluster that was looked at before.
+  Task<std::size_t> clear() { return core_.clear(); }
 
  private:
   static std::optional<T> value_of(const detail::CacheObject& object) {
@@ -290,6 +353,13 @@ class CacheGuard {
   }
   static Task<std::optional<T>> take(Task<detail::CacheObject> asked) {
     co_return value_of(co_await asked);
+  }
+  static Task<std::vector<CacheOutcome<T>>> take_all(
+      Task<std::vector<detail::CacheCore::Outcome>> asked) {
+    std::vector<CacheOutcome<T>> outcomes;
+    for (auto& each : co_await asked)
+      outcomes.push_back({value_of(each.value.value_or(nullptr)), std::move(each.error)});
+    co_return outcomes;
   }
   static constexpr detail::CacheForm form{
       .encode = [](const void* object) -> std::string {

@@ -65,17 +65,8 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
 
   Task<CacheObject> get(std::string key, Loader loader, CacheCallOptions call) {
     const auto self = shared_from_this();
-    check(key);
-    cache::Flights::Wanted wanted{.key = std::move(key),
-                                  .value_key = {},
-                                  .loader = std::move(loader),
-                                  .need = cache::Loads::current()};
-    wanted.value_key = common_->names.value_of(wanted.key);
-    if (common_->loads.is_loading(wanted.value_key))
-      refuse(fmt::format("the loader of '{}' asks for this key, itself or by a load that it needs",
-                         cache::shown(wanted.key)));
-    const milliseconds wait = call.wait > milliseconds{0} ? call.wait : common_->options.wait;
-    const SteadyTime deadline = Clock::add(common_->clock().steady(), wait);
+    auto wanted = wanted_of(std::move(key), std::move(loader));
+    const SteadyTime deadline = deadline_of(call);
     const std::string value_key = wanted.value_key;
     const Fill copy_fill = begin_copy(value_key);
     std::exception_ptr down;
@@ -85,19 +76,28 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
       throw_known_failure(value_key);
       auto joining = flights_->join(std::move(wanted), deadline);
       const CacheObject object = co_await joining;
-      if (copy_fill)
-        keep_copy(value_key, object, *copy_fill,
-                  object ? common_->form.encode(object.get()).size() : 0);
+      if (copy_fill) keep_copy(value_key, object, *copy_fill);
       co_return object;
-    } catch (const Error& failure) {
-      if (!copies_ || !cache::is_away(failure)) throw;
+    } catch (...) {
       down = std::current_exception();
     }
-    if (const auto copy = copies_->find_stale(value_key)) {
-      count(metrics().cache_copies_served);
-      co_return copy->object;
+    co_return copy_of(value_key, down);
+  }
+
+  Task<std::vector<Outcome>> get_all(std::vector<std::string> keys, BulkLoader one, BulkLoader all,
+                                     CacheCallOptions call) {
+    const auto self = shared_from_this();
+    check({});
+    const SteadyTime deadline = deadline_of(call);
+    std::vector<Outcome> outcomes;
+    for (std::size_t from = 0; from < keys.size(); from += keys_at_once) {
+      std::vector<std::string> some;
+      for (auto at = from; at < std::min(from + keys_at_once, keys.size()); ++at)
+        some.push_back(std::move(keys[at]));
+      auto getting = get_some(std::move(some), one, all, deadline);
+      for (auto& each : co_await getting) outcomes.push_back(std::move(each));
     }
-    std::rethrow_exception(down);
+    co_return outcomes;
   }
 
   Task<void> put(std::string key, Loaded value) {
@@ -130,6 +130,43 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     count(metrics().cache_invalidations, keys.size());
   }
 
+  /// Loads first, so that none stores behind us what it has read before.
+  Task<std::size_t> clear() {
+    const auto self = shared_from_this();
+    check({});
+    forget_all();
+    std::size_t reached = 0;
+    std::optional<Error> foreign;
+    try {
+      for (const bool loads : {true, false}) {
+        for (std::string cursor; cursor != "0";) {
+          auto scanning = common_->wire.scan(cursor.empty() ? "0" : cursor, loads);
+          cache::Wire::Scanned step = co_await scanning;
+          cursor = std::move(step.cursor);
+          if (step.value_keys.empty()) continue;
+          reached += step.value_keys.size();
+          try {
+            auto invalidating = common_->wire.invalidate(std::move(step.value_keys));
+            co_await invalidating;
+          } catch (const Error& failure) {
+            if (failure.errc() != Errc::wrong_type) throw;
+            if (!foreign) foreign = failure;
+          }
+        }
+      }
+    } catch (const Error& failure) {
+      forget_all();
+      throw Error{failure.errc(),
+                  fmt::format("the cache '{}' was not cleared beyond {} keys: {}",
+                              common_->names.name(), reached, failure.message()),
+                  reached == 0 ? failure.effect() : Effect::unknown};
+    }
+    forget_all();
+    count(metrics().cache_invalidations, reached);
+    if (foreign) throw Error{*foreign};
+    co_return reached;
+  }
+
   Task<void> invalidate_twice(std::string key, milliseconds after) {
     const auto self = shared_from_this();
     check(key);
@@ -157,6 +194,97 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   using Fill = std::optional<cache::NearCache::Fill>;
+  static constexpr std::size_t keys_at_once = 100;
+
+  /// A key of get_all() that is not known here.
+  struct Asked {
+    Outcome& outcome;
+    cache::Flights::Wanted wanted;
+    std::string value_key;
+    Fill near_fill, copy_fill;
+  };
+  template <class Action>
+  static void attempt(Outcome& outcome, Action action) {
+    try {
+      action();
+    } catch (...) {
+      outcome.error = std::current_exception();
+    }
+  }
+
+  Task<std::vector<Outcome>> get_some(std::vector<std::string> keys, BulkLoader one, BulkLoader all,
+                                      SteadyTime deadline) {
+    std::vector<Outcome> outcomes(keys.size());
+    std::vector<Asked> asked;
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      attempt(outcomes[i], [&] {
+        outcomes[i].value = find(keys[i]);
+        if (outcomes[i].value) return;
+        auto load = [one, key = keys[i]] { return std::move(one({key}).at(0)); };
+        auto wanted = wanted_of(std::move(keys[i]), std::move(load));
+        const std::string key = wanted.value_key;
+        const SteadyTime now = common_->clock().steady();
+        asked.push_back(
+            {outcomes[i], std::move(wanted), key, begin_near(key, now), begin_copy(key)});
+      });
+    std::exception_ptr error;
+    try {
+      auto reading = read_all(asked, deadline);
+      co_await reading;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    std::vector<cache::Flights::Wanted> missing;
+    std::vector<Asked*> waiting;
+    for (auto& each : asked) {
+      if (error) each.outcome.error = error;
+      if (each.outcome.value || each.outcome.error) continue;
+      attempt(each.outcome, [&] { throw_known_failure(each.value_key); });
+      if (each.outcome.error) continue;
+      missing.push_back(std::move(each.wanted));
+      waiting.push_back(&each);
+    }
+    auto joined = flights_->join_all(std::move(missing), std::move(all), deadline);
+    for (std::size_t i = 0; i < joined.size(); ++i) {
+      Asked& each = *waiting[i];
+      try {
+        each.outcome.value = co_await joined[i];
+        if (each.copy_fill) keep_copy(each.value_key, *each.outcome.value, *each.copy_fill);
+      } catch (...) {
+        each.outcome.error = std::current_exception();
+      }
+    }
+    for (auto& [outcome, wanted, key, near_fill, copy_fill] : asked)
+      if (const auto failure = std::exchange(outcome.error, nullptr))
+        attempt(outcome, [&, &to = outcome, &of = key] { to.value = copy_of(of, failure); });
+    co_return outcomes;
+  }
+
+  /// What the store has of them.
+  Task<void> read_all(std::vector<Asked>& asked, SteadyTime deadline) {
+    const SteadyTime begun = common_->clock().steady();
+    std::vector<Value> texts(asked.size());
+    if (asked.empty()) co_return;
+    if (may_ask(begun)) try {
+        std::vector<std::string> keys;
+        for (const auto& each : asked) keys.push_back(each.value_key);
+        auto reading = common_->wire.fetch_all(std::move(keys), deadline);
+        texts = co_await reading;
+        common_->breaker.succeeded();
+      } catch (const Error& failure) {
+        take_failure(failure, begun, deadline);
+      }
+    for (std::size_t i = 0; i < asked.size(); ++i)
+      attempt(asked[i].outcome, [&, &each = asked[i], &text = texts[i]] {
+        const std::string_view command[] = {"GET", each.value_key};
+        if (text.is_error())
+          take_failure(error_of_command(text.as_text(), command), begun, deadline);
+        if (text.is_null() || text.is_error())
+          count(metrics().cache_misses);
+        else
+          each.outcome.value = use(each.wanted, text.as_text(), each.near_fill, each.copy_fill);
+      });
+  }
 
   /// Takes keys out of this process before and after they change in the store, whatever comes of
   /// that.
@@ -182,6 +310,12 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     if (near_) near_->cache().invalidate(value_key);
     if (copies_) copies_->invalidate(value_key);
     common_->failures.forget(value_key);
+  }
+
+  void forget_all() {
+    if (near_) near_->cache().flush();
+    if (copies_) copies_->flush();
+    common_->failures.forget_all();
   }
 
   void throw_known_failure(const std::string& value_key) {
@@ -224,13 +358,7 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
   Task<std::optional<CacheObject>> fetch(cache::Flights::Wanted& wanted, Fill copy_fill,
                                          SteadyTime deadline) {
     const SteadyTime begun = common_->clock().steady();
-    if (common_->breaker.is_open(begun)) {
-      count(metrics().cache_store_down);
-      if (common_->options.when_down == CacheWhenDown::load) co_return std::nullopt;
-      throw Error{Errc::connection,
-                  fmt::format("the store of the cache '{}' was not reached a moment ago: {}",
-                              common_->names.name(), common_->store.describe())};
-    }
+    if (!may_ask(begun)) co_return std::nullopt;
     const auto near_fill = begin_near(wanted.value_key, begun);
     Value text;
     try {
@@ -238,17 +366,60 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
       text = co_await asked;
       common_->breaker.succeeded();
     } catch (const Error& failure) {
-      if (!cache::is_away(failure)) throw;
-      count(metrics().cache_store_down);
-      const SteadyTime now = common_->clock().steady();
-      common_->breaker.failed(failure, begun, now);
-      if (common_->options.when_down != CacheWhenDown::load || now >= deadline) throw;
+      take_failure(failure, begun, deadline);
     }
     if (text.is_null()) {
       count(metrics().cache_misses);
       co_return std::nullopt;
     }
     co_return use(wanted, text.as_text(), near_fill, copy_fill);
+  }
+
+  /// False: the store is down, and loads go on without it. Throws Error where they do not.
+  bool may_ask(SteadyTime now) {
+    if (!common_->breaker.is_open(now)) return true;
+    count(metrics().cache_store_down);
+    if (common_->options.when_down == CacheWhenDown::load) return false;
+    throw Error{Errc::connection,
+                fmt::format("the store of the cache '{}' was not reached a moment ago: {}",
+                            common_->names.name(), common_->store.describe())};
+  }
+  /// Of a call to the store. Throws it where no load goes on without the store.
+  void take_failure(const Error& failure, SteadyTime begun, SteadyTime deadline) {
+    if (!cache::is_away(failure)) throw Error{failure};
+    count(metrics().cache_store_down);
+    const SteadyTime now = common_->clock().steady();
+    common_->breaker.failed(failure, begun, now);
+    if (common_->options.when_down != CacheWhenDown::load || now >= deadline) throw Error{failure};
+  }
+  /// The copy of the process where the store is away. Throws `error` where there is none.
+  CacheObject copy_of(const std::string& value_key, const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error& failure) {
+      const auto copy =
+          copies_ && cache::is_away(failure) ? copies_->find_stale(value_key) : std::nullopt;
+      if (!copy) throw;
+      count(metrics().cache_copies_served);
+      return copy->object;
+    }
+  }
+
+  cache::Flights::Wanted wanted_of(std::string key, Loader loader) {
+    check(key);
+    cache::Flights::Wanted wanted{.key = std::move(key),
+                                  .value_key = {},
+                                  .loader = std::move(loader),
+                                  .need = cache::Loads::current()};
+    wanted.value_key = common_->names.value_of(wanted.key);
+    if (common_->loads.is_loading(wanted.value_key))
+      refuse(fmt::format("the loader of '{}' asks for this key, itself or by a load that it needs",
+                         cache::shown(wanted.key)));
+    return wanted;
+  }
+  SteadyTime deadline_of(const CacheCallOptions& call) const {
+    const milliseconds wait = call.wait > milliseconds{0} ? call.wait : common_->options.wait;
+    return Clock::add(common_->clock().steady(), wait);
   }
 
   std::optional<CacheObject> use(cache::Flights::Wanted& wanted, std::string_view text,
@@ -312,6 +483,10 @@ class CacheCore::Impl : public std::enable_shared_from_this<Impl> {
     return copies_->begin_fill(value_key, common_->clock().steady());
   }
   void keep_copy(std::string_view value_key, const CacheObject& object,
+                 const cache::NearCache::Fill& fill) {
+    keep_copy(value_key, object, fill, object ? common_->form.encode(object.get()).size() : 0);
+  }
+  void keep_copy(std::string_view value_key, const CacheObject& object,
                  const cache::NearCache::Fill& fill, std::size_t bytes) {
     // NOLINTNEXTLINE(*-unchecked-optional-access): the Fill is from it
     copies_->fill(fill, value_key, {object}, bytes + value_key.size(), SteadyTime::max());
@@ -350,12 +525,18 @@ std::optional<CacheObject> CacheCore::find(std::string_view key) { return impl_-
 Task<CacheObject> CacheCore::get(std::string key, Loader loader, CacheCallOptions options) {
   return impl_->get(std::move(key), std::move(loader), options);
 }
+Task<std::vector<CacheCore::Outcome>> CacheCore::get_all(std::vector<std::string> keys,
+                                                         BulkLoader one, BulkLoader all,
+                                                         CacheCallOptions options) {
+  return impl_->get_all(std::move(keys), std::move(one), std::move(all), options);
+}
 Task<void> CacheCore::put(std::string key, Loaded value) {
   return impl_->put(std::move(key), std::move(value));
 }
 Task<void> CacheCore::invalidate(std::vector<std::string> keys) {
   return impl_->invalidate(std::move(keys));
 }
+Task<std::size_t> CacheCore::clear() { return impl_->clear(); }
 Task<void> CacheCore::invalidate_twice(std::string key, milliseconds after) {
   return impl_->invalidate_twice(std::move(key), after);
 }

@@ -74,6 +74,28 @@ void Names::value_into(std::string& made, std::string_view key) const {
   }
 }
 
+std::optional<std::string> Names::value_in(std::string_view key, bool of_lease) const {
+  std::string_view found = key;
+  if (of_lease) {
+    found.remove_prefix(std::min(found.find(':') + 1, found.size()));
+    const bool is_wrapped = !found.starts_with(prefix_) && found.size() > 1;
+    if (is_wrapped) found = found.substr(1, found.size() - 2);
+    if (lease_of(found) != key) return std::nullopt;
+  }
+  if (!found.starts_with(prefix_)) return std::nullopt;
+  if (found.find_first_of(":{}", prefix_.size()) != found.npos) return std::nullopt;
+  return std::string{found};
+}
+
+std::string Names::pattern(bool of_lease) const {
+  std::string made = of_lease ? "sluice_cache_lease:*" : "";
+  for (const char c : prefix_) {
+    if (std::string_view{"*?[]^\\"}.find(c) != std::string_view::npos) made += '\\';
+    made += c;
+  }
+  return made + '*';
+}
+
 std::string Names::lease_of(std::string_view value_key) {
   return key_with_prefix("sluice_cache_lease", value_key);
 }

@@ -43,6 +43,11 @@ class Names {
     return made;
   }
   void value_into(std::string& made, std::string_view key) const;
+  /// What value_of() has made, as it stands in a key of the store or, `of_lease`, in lease_of() it.
+  /// Empty: another guard's, or another program's.
+  std::optional<std::string> value_in(std::string_view key, bool of_lease) const;
+  /// All keys of which value_in() may know one, for SCAN.
+  std::string pattern(bool of_lease) const;
   /// In the slot of the value. `value_key`: value_of(key).
   static std::string lease_of(std::string_view value_key);
 

@@ -27,6 +27,7 @@ class Failures {
             SteadyTime until);
   /// The key has changed.
   void forget(std::string_view value_key);
+  void forget_all() { cache_.flush(); }
 
  private:
   NearCache cache_;

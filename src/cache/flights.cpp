@@ -22,40 +22,65 @@ Flights::Flights(std::shared_ptr<Common> common)
     : common_(std::move(common)), owner_(random_hex_128()) {}
 
 Task<Object> Flights::join(Wanted wanted, SteadyTime deadline) {
-  const auto caller = std::make_shared<Caller>(common_->store.driver(), std::move(wanted.loader),
-                                               std::move(wanted.need));
-  FlightPointer flight;
-  bool is_first = false;
+  Joined joined = enter(wanted);
+  if (joined.is_first) spawn(fly(joined.flight));
+  return outcome_of(std::move(joined), deadline);
+}
+
+std::vector<Task<Object>> Flights::join_all(std::vector<Wanted> all, BulkLoader load,
+                                            SteadyTime deadline) {
+  std::vector<Task<Object>> outcomes;
+  std::vector<FlightPointer> together;
+  for (auto& wanted : all) {
+    Joined joined = enter(wanted);
+    if (joined.is_first) together.push_back(joined.flight);
+    outcomes.push_back(outcome_of(std::move(joined), deadline));
+  }
+  if (load && !together.empty() && !common_->breaker.is_open(common_->clock().steady())) {
+    spawn(fly_together(std::move(together), std::move(load)));
+  } else {
+    for (auto& flight : together) spawn(fly(std::move(flight)));
+  }
+  return outcomes;
+}
+
+Flights::Joined Flights::enter(Wanted& wanted) {
+  Joined joined;
+  joined.caller = std::make_shared<Caller>(common_->store.driver(), std::move(wanted.loader),
+                                           std::move(wanted.need));
+  auto& flight = joined.flight;
   bool was_alone = false;
   bool checks = false;
   {
     const std::lock_guard lock{mutex_};
     common_->check_open();
-    std::tie(flight, is_first) = flight_of(wanted);
+    std::tie(flight, joined.is_first) = flight_of(wanted);
     checks = !flight->owner.empty() && !std::exchange(flight->is_checked, true);
     if (flight->replace.empty()) flight->replace = std::move(wanted.replace);
     was_alone = flight->callers.empty();
-    caller->number = ++flight->joined;
-    flight->callers.push_back(caller);
+    joined.caller->number = ++flight->joined;
+    flight->callers.push_back(joined.caller);
   }
-  if (is_first) {
-    spawn(fly(flight));
-  } else if (was_alone) {
-    wake(flight);  // it rests for a refresh, which nobody hurries
-  }
+  if (!joined.is_first && was_alone) wake(flight);  // it rests for a refresh, which nobody hurries
   if (checks) spawn(check(flight));
+  return joined;
+}
+
+Task<Object> Flights::outcome_of(Joined joined, SteadyTime deadline) {
+  const auto& [flight, caller, is_first] = joined;
   if (const bool done = co_await wait_until(caller->done, common_->clock(), deadline); !done) {
     const std::lock_guard lock{mutex_};
     std::vector<FlightPointer> waits_in{flight};  // or it was led anew
     if (const auto slot = flights_.find(flight->value_key); slot != flights_.end())
       for (auto& each : with_overtaken(slot->second)) waits_in.push_back(std::move(each));
-    if (std::ranges::any_of(
-            waits_in, [&](const auto& each) { return std::erase(each->callers, caller) == 1; }))
+    if (std::ranges::any_of(waits_in, [&waiter = caller](const auto& each) {
+          return std::erase(each->callers, waiter) == 1;
+        }))
       throw Error{
           Errc::timeout,
           fmt::format("no value for '{}' of the cache '{}' came within the wait of the call, which "
                       "waited for {}",
-                      shown(wanted.key), common_->names.name(), flight->waits_for)};
+                      shown(flight->key), common_->names.name(), flight->waits_for)};
   }
   if (caller->error) std::rethrow_exception(caller->error);
   co_return caller->object;
@@ -148,14 +173,14 @@ Task<void> Flights::check(FlightPointer flight) {
   }
 }
 
-Task<void> Flights::fly(FlightPointer flight) {
+/// `first`: what comes before it looks.
+Task<void> Flights::fly(FlightPointer flight, Task<void> first) {
   const auto self = shared_from_this();
   const UnderWay::Scope scope{common_->under_way};
-  for (auto round = begin_round(flight); round; round = begin_round(flight)) {
+  for (std::optional<Task<void>> step{std::move(first)}; step;) {
     std::exception_ptr error;
     try {
-      auto looked = look(flight, std::move(*round));
-      co_await looked;
+      co_await *step;
     } catch (...) {
       error = std::current_exception();
     }
@@ -164,7 +189,79 @@ Task<void> Flights::fly(FlightPointer flight) {
       auto resting = rest(flight, {.words = words_of(*flight)}, common_->options.lease);
       co_await resting;
     }
+    step.reset();
+    if (auto round = begin_round(flight)) step.emplace(look(flight, std::move(*round)));
   }
+}
+
+/// What one of them does alone, each does by its own flight.
+Task<void> Flights::fly_together(std::vector<FlightPointer> flights, BulkLoader load_all) {
+  const auto self = shared_from_this();
+  const UnderWay::Scope scope{common_->under_way};
+  const SteadyTime until = common_->clock().steady() + common_->options.lease * 9 / 10;
+  auto looking = look_together(std::move(flights));
+  std::vector<Led> led = co_await looking;
+  if (led.empty()) co_return;
+  std::vector<std::string> keys, value_keys;
+  std::vector<std::shared_ptr<Renewal>> renewals;
+  for (const auto& each : led) {
+    keys.push_back(each.flight->key);
+    value_keys.push_back(each.flight->value_key);
+    if (each.renewal) renewals.push_back(each.renewal);
+  }
+  const auto answers = std::make_shared<std::vector<detail::CacheCore::Loaded>>();
+  Loader loader = [=, load_all = std::move(load_all)] {
+    for (const auto& renewal : renewals) renewal->begin();
+    *answers = load_all(keys);
+    return detail::CacheCore::Loaded{};
+  };
+  auto need = loader_of(*led.front().flight).second;
+  auto loading = load(std::move(value_keys), std::move(loader), std::move(need), until);
+  const Loaded loaded = co_await loading;
+  renewals.clear();
+  answers->resize(led.size());
+  for (std::size_t i = 0; i < led.size(); ++i) {
+    Loaded one = loaded;
+    static_cast<detail::CacheCore::Loaded&>(one) = std::move((*answers)[i]);
+    auto flight = led[i].flight;
+    spawn(fly(std::move(flight), finish(std::move(led[i]), std::move(one))));
+  }
+}
+
+/// Those that are to be loaded; the others fly on.
+Task<std::vector<Flights::Led>> Flights::look_together(std::vector<FlightPointer> flights) {
+  std::vector<Wire::Question> questions;
+  std::vector<std::uint64_t> marks;
+  for (const auto& flight : flights) {
+    const std::lock_guard lock{mutex_};
+    marks.push_back(flight->joined);
+    questions.push_back({flight->value_key, new_owner(), flight->replace});
+  }
+  std::vector<std::optional<Look>> looks(flights.size());
+  bool has_failed = false;
+  std::vector<Led> led;
+  try {
+    auto asked = common_->wire.look_all(questions);
+    looks = co_await asked;
+  } catch (const Error&) {
+    has_failed = true;  // the server may take the questions up when it goes on
+    for (std::size_t i = 0; i < flights.size(); ++i)
+      spawn(give_back(flights[i], questions[i].owner));
+  }
+  for (std::size_t i = 0; i < flights.size(); ++i) {
+    const auto& flight = flights[i];
+    if (looks[i] && looks[i]->kind == Look::Kind::lead) {
+      led.push_back(begin_lead(flight, marks[i], std::move(looks[i]->text)));
+      continue;
+    }
+    try {
+      if (looks[i] && looks[i]->kind == Look::Kind::value) land(flight, marks[i], looks[i]->text);
+    } catch (const Error&) {  // it is another program's, as its callers are told
+    }
+    spawn(looks[i] || has_failed ? fly(flight)
+                                 : fly(flight, give_back(flight, std::move(questions[i].owner))));
+  }
+  co_return led;
 }
 
 std::optional<Flights::Round> Flights::begin_round(const FlightPointer& flight) {
@@ -207,7 +304,7 @@ Task<void> Flights::look(FlightPointer flight, Round round) {
   std::string owner;
   {
     const std::lock_guard lock{mutex_};
-    owner = fmt::format("{}:{}", owner_, ++leases_);
+    owner = new_owner();
   }
   // The lease is counted from before it was asked for, and ends a little earlier here than there.
   const SteadyTime until = common.clock().steady() + common.options.lease * 9 / 10;
@@ -244,50 +341,70 @@ void Flights::land(const FlightPointer& flight, std::uint64_t mark, const std::s
   settle(flight, mark, *object);
 }
 
-/// Loads, and stores what came. `owner` empty: without a lease, and nothing is stored.
+/// REQUIRES: mutex_.
+std::string Flights::new_owner() { return fmt::format("{}:{}", owner_, ++leases_); }
+
 Task<void> Flights::lead(FlightPointer flight, std::uint64_t before, std::string owner,
                          SteadyTime until) {
   auto [loader, need] = loader_of(*flight);
   if (!loader) co_return co_await give_back(flight, std::move(owner));
-  before = std::max(before, mark(*flight));
-  {
-    const std::lock_guard lock{mutex_};
-    flight->led = before;
-    flight->owner = owner;
-  }
-  auto renewal = renewal_of(*flight, owner);
-  if (renewal)
-    loader = [renewal, loader = std::move(loader)] {
+  Led led = begin_lead(flight, before, std::move(owner));
+  if (led.renewal)
+    loader = [renewal = led.renewal, loader = std::move(loader)] {
       renewal->begin();
       return loader();
     };
+  std::vector<std::string> keys{flight->value_key};
+  auto loading = load(std::move(keys), std::move(loader), std::move(need), until);
+  Loaded loaded = co_await loading;
+  auto finishing = finish(std::move(led), std::move(loaded));
+  co_await finishing;
+}
+
+Flights::Led Flights::begin_lead(FlightPointer flight, std::uint64_t before,
+                                 std::string owner) const {
   const auto fill = common_->failures.begin(flight->value_key, common_->clock().steady());
+  auto renewal = renewal_of(*flight, owner);
+  const std::lock_guard lock{mutex_};
+  flight->led = std::max(before, flight->joined);
+  flight->owner = owner;
+  flight->waits_for = "its load, which runs or waits for its turn";
+  return {flight, flight->led, std::move(owner), std::move(renewal), fill};
+}
+
+/// Also of a load that was refused, which has not begun.
+Task<Loaded> Flights::load(std::vector<std::string> value_keys, Loader loader, Loads::Need need,
+                           SteadyTime until) {
   Loaded loaded;
-  std::exception_ptr error;
-  wait_for(*flight, "its load, which runs or waits for its turn");
   try {
-    auto loading = common_->loads.run(flight->value_key, std::move(loader), std::move(need), until);
+    auto loading =
+        common_->loads.run(std::move(value_keys), std::move(loader), std::move(need), until);
     Loaded came = co_await loading;
     loaded = std::move(came);
-    error = loaded.error;
     if (loaded.began) count(metrics().cache_loads);
-    if (loaded.began && error) {
-      count(metrics().cache_load_failures);
-      common_->failures.keep(
-          fill, flight->value_key, error,
-          Clock::add(common_->clock().steady(), common_->spread(common_->options.failure_ttl)));
-    }
+    if (loaded.began && loaded.error) count(metrics().cache_load_failures);
   } catch (const Error& refused) {
     if (refused.errc() == Errc::overloaded) count(metrics().cache_loads_refused);
-    error = std::current_exception();
+    loaded.error = std::current_exception();
+    loaded.began = false;
   }
+  co_return loaded;
+}
+
+/// Stores what came.
+Task<void> Flights::finish(Led led, Loaded loaded) {
+  auto [flight, before, owner, renewal, fill] = std::move(led);
+  if (loaded.began && loaded.error)
+    common_->failures.keep(
+        fill, flight->value_key, loaded.error,
+        Clock::add(common_->clock().steady(), common_->spread(common_->options.failure_ttl)));
   wait_for(*flight, "the store");
-  const bool is_usable = loaded.began && !error;
+  const bool is_usable = loaded.began && !loaded.error;
   if (!is_usable) renewal.reset();
   if (!is_usable || owner.empty()) {
     // The lease first: the next caller can lead at once. Those that wait hear of it in time.
     if (!owner.empty()) co_await give_back(flight, std::move(owner));
-    if (error) std::rethrow_exception(error);
+    if (loaded.error) std::rethrow_exception(loaded.error);
     if (is_usable) settle(flight, before, loaded.object);
     co_return;
   }

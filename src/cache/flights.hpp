@@ -43,6 +43,10 @@ class Flights : public std::enable_shared_from_this<Flights> {
   /// The value, by whatever load brings it. Throws Error (timeout) at `deadline`, and what the
   /// header of CacheGuard says of get().
   Task<Object> join(Wanted wanted, SteadyTime deadline);
+  /// The same for many keys. Those that nobody loads yet are looked for in one round trip, and what
+  /// is to be loaded of them then, by one load. `load` empty: each by its own. Each Task is one
+  /// key's.
+  std::vector<Task<Object>> join_all(std::vector<Wanted> all, BulkLoader load, SteadyTime deadline);
   /// Loads a value anew in the background, if no other process does. False: there is a flight of
   /// the key already.
   bool refresh(Wanted wanted);
@@ -84,6 +88,20 @@ class Flights : public std::enable_shared_from_this<Flights> {
   };
   using FlightPointer = std::shared_ptr<Flight>;
 
+  struct Joined {
+    FlightPointer flight;
+    std::shared_ptr<Caller> caller;
+    bool is_first = false;
+  };
+  /// A load that is this process's to do, for the callers up to `mark`.
+  struct Led {
+    FlightPointer flight;
+    std::uint64_t mark = 0;
+    std::string owner;  // empty: without a lease, and nothing is stored
+    std::shared_ptr<Renewal> renewal;
+    Failures::Fill fill;
+  };
+
   struct Storing {
     std::shared_ptr<Renewal> renewal;
     bool is_stored = false;
@@ -99,9 +117,18 @@ class Flights : public std::enable_shared_from_this<Flights> {
     std::string replace;
   };
 
-  Task<void> fly(FlightPointer flight);
+  Joined enter(Wanted& wanted);
+  Task<Object> outcome_of(Joined joined, SteadyTime deadline);
+  Task<void> fly(FlightPointer flight, Task<void> first = Task<void>::ready());
+  Task<void> fly_together(std::vector<FlightPointer> flights, BulkLoader load);
+  Task<std::vector<Led>> look_together(std::vector<FlightPointer> flights);
+  std::string new_owner();
   Task<void> look(FlightPointer flight, Round round);
   Task<void> lead(FlightPointer flight, std::uint64_t mark, std::string owner, SteadyTime until);
+  Led begin_lead(FlightPointer flight, std::uint64_t before, std::string owner) const;
+  Task<Loaded> load(std::vector<std::string> value_keys, Loader loader, Loads::Need need,
+                    SteadyTime until);
+  Task<void> finish(Led led, Loaded loaded);
   std::shared_ptr<Renewal> renewal_of(const Flight& flight, const std::string& owner) const;
   Task<std::uint64_t> keep(FlightPointer flight, std::string owner, Loaded loaded,
                            std::shared_ptr<Renewal> renewal);

@@ -19,7 +19,8 @@ Loads::Loads(Store& store, std::size_t most, std::size_t most_waiting)
 
 bool Loads::is_loading(std::string_view key) const noexcept {
   for (const Link* link = running_.get(); link; link = link->needed_by.get())
-    if (link->runs && &link->store == &store_ && link->key == key) return true;
+    if (link->runs && &link->store == &store_ && std::ranges::count(link->keys, key) > 0)
+      return true;
   return false;
 }
 
@@ -30,12 +31,13 @@ bool Loads::is_needed_here(const Link& link) const noexcept {
   return false;
 }
 
-Task<Loaded> Loads::run(std::string key, Loader loader, Need need, SteadyTime begin_before) {
+Task<Loaded> Loads::run(std::vector<std::string> keys, Loader loader, Need need,
+                        SteadyTime begin_before) {
   const auto turn = std::make_shared<Turn>();
   turn->loader = std::move(loader);
   turn->begin_before = begin_before;
   while (need && !need->runs) need = need->needed_by;  // nobody waits there any more
-  turn->link = std::make_shared<Link>(store_, state_.get(), std::move(key), std::move(need));
+  turn->link = std::make_shared<Link>(store_, state_.get(), std::move(keys), std::move(need));
   enter(turn);
   co_await turn->done;
   co_return std::move(turn->loaded);

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/cache_guard.hpp"
 
@@ -21,6 +22,7 @@ namespace sluice::cache {
 
 using Object = detail::CacheObject;
 using Loader = detail::CacheCore::Loader;
+using BulkLoader = detail::CacheCore::BulkLoader;
 
 struct Loaded : detail::CacheCore::Loaded {
   std::exception_ptr error;         ///< what the loader has thrown
@@ -44,7 +46,7 @@ class Loads {
   struct Link {
     Store& store;
     const void* loads;  // whose load it is
-    std::string key;
+    std::vector<std::string> keys;
     std::shared_ptr<const Link> needed_by;
     std::atomic<bool> runs{true};
   };
@@ -54,9 +56,10 @@ class Loads {
   /// Whether this thread loads `key` by a guard of this Store, or what such a load needs.
   bool is_loading(std::string_view key) const noexcept;
 
-  /// Runs `loader` for `key` when there is room. `need`: the current() of the caller. Throws Error:
-  /// overloaded, closed, out_of_space (no thread could be started).
-  Task<Loaded> run(std::string key, Loader loader, Need need, SteadyTime begin_before);
+  /// Runs `loader` for `keys` when there is room. `need`: the current() of the caller. Throws
+  /// Error: overloaded, closed, out_of_space (no thread could be started).
+  Task<Loaded> run(std::vector<std::string> keys, Loader loader, Need need,
+                   SteadyTime begin_before);
 
   /// Waits for the loads that run, unless it is called by one of them; those that wait for their
   /// turn end with Error (closed).

@@ -62,30 +62,59 @@ Task<Value> Wire::run_to_count(const Script& script, Words keys, Words words, Ca
 Task<Value> Wire::fetch(std::string value_key, SteadyTime until) {
   const CallOptions in_time{.until = std::min(until, patience())};
   if (clock_.is_known(store_.clock().steady())) return store_.run({"GET", value_key}, in_time);
-  constexpr auto both = [](Wire& wire, std::string key, CallOptions options) -> Task<Value> {
-    Batch batch;
-    batch.add({"GET", key});
-    batch.add({"TIME"});
-    auto asked = wire.store_.run(std::move(batch), options);
+  constexpr auto first = [](Task<std::vector<Value>> asked, std::string key) -> Task<Value> {
     std::vector<Value> replies = co_await asked;
     const std::string_view command[] = {"GET", key};
     if (replies.at(0).is_error()) throw error_of_command(replies[0].as_text(), command);
-    if (!replies.at(1).is_error()) {
-      const auto& time = items_of(wire.store_, replies[1], 2);
-      const auto seconds = std::clamp<std::int64_t>(time[0].as_integer(), 0, std::int64_t{1} << 40);
-      wire.clock_.saw(seconds * 1'000'000 + time[1].as_integer() % 1'000'000,
-                      wire.store_.clock().steady());
-    }
     co_return std::move(replies[0]);
   };
-  return both(*this, std::move(value_key), in_time);
+  std::vector<std::string> keys{value_key};
+  return first(fetch_all(std::move(keys), until), std::move(value_key));
+}
+
+/// And what time it is.
+Task<std::vector<Value>> Wire::fetch_all(std::vector<std::string> value_keys, SteadyTime until) {
+  Batch batch;
+  for (const auto& key : value_keys) batch.add({"GET", key});
+  batch.add({"TIME"});
+  auto asked = store_.run(std::move(batch), {.until = std::min(until, patience())});
+  std::vector<Value> replies = co_await asked;
+  if (replies.size() != value_keys.size() + 1) throw odd_reply(store_, Value::integer(0));
+  if (!replies.back().is_error()) {
+    const auto& time = items_of(store_, replies.back(), 2);
+    const auto seconds = std::clamp<std::int64_t>(time[0].as_integer(), 0, std::int64_t{1} << 40);
+    clock_.saw(seconds * 1'000'000 + time[1].as_integer() % 1'000'000, store_.clock().steady());
+  }
+  replies.pop_back();
+  co_return replies;
 }
 
 Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std::string replace) {
   auto asked = store_.run(scripts::cache_look, {value_key, Names::lease_of(value_key)},
                           {owner, fmt::to_string(lease_.count()), waits ? "1" : "0", replace},
                           {.until = patience(), .repeatable = true});
-  Value reply = co_await asked;
+  co_return look_of(co_await asked);
+}
+
+Task<std::vector<std::optional<Look>>> Wire::look_all(std::vector<Question> questions) {
+  const std::string lease = fmt::to_string(lease_.count());
+  Batch batch;
+  for (const auto& question : questions) {
+    const std::string lease_key = Names::lease_of(question.value_key);
+    const std::string_view keys[] = {question.value_key, lease_key};
+    const std::string_view words[] = {question.owner, lease, "1", question.replace};
+    batch.add(scripts::cache_look, keys, words);
+  }
+  auto asked = store_.run(std::move(batch), {.until = patience(), .repeatable = true});
+  std::vector<Value> replies = co_await asked;
+  replies.resize(questions.size());
+  std::vector<std::optional<Look>> looks;
+  for (auto& reply : replies)
+    looks.push_back(reply.is_aggregate() ? std::optional{look_of(std::move(reply))} : std::nullopt);
+  co_return looks;
+}
+
+Look Wire::look_of(Value reply) {
   (void)items_of(store_, reply, 2);
   auto& parts = reply.as_items();
   saw(parts[0]);
@@ -102,7 +131,7 @@ Task<Look> Wire::look(std::string value_key, std::string owner, bool waits, std:
   } else {
     throw odd_reply(store_, reply);
   }
-  co_return look;
+  return look;
 }
 
 Task<bool> Wire::store(std::string value_key, std::string owner, NewEntry entry) {
@@ -158,6 +187,18 @@ Task<void> Wire::invalidate(std::vector<std::string> value_keys) {
   const DurableReplies answer = co_await asked;
   if (durability_.replicas > 0 && !answer.copies.are_enough(durability_))
     throw unsynced(value_keys, answer.copies, durability_);
+}
+
+Task<Wire::Scanned> Wire::scan(std::string cursor, bool loads) {
+  const std::string pattern = names_.pattern(loads);
+  auto asked = store_.run({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"});
+  const Value reply = co_await asked;
+  const auto& parts = items_of(store_, reply, 2);
+  Scanned step{.cursor = parts[0].as_text(), .value_keys = {}};
+  for (const auto& key : parts[1].as_items())
+    if (auto value_key = names_.value_in(key.as_text(), loads))
+      step.value_keys.push_back(std::move(*value_key));
+  co_return step;
 }
 
 Task<std::chrono::milliseconds> Wire::admit_absent(std::int64_t budget,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,7 +59,14 @@ class Wire {
 
   /// The text of the value; null: there is none.
   Task<Value> fetch(std::string value_key, SteadyTime until);
+  /// Of many keys; each an error or what fetch() says.
+  Task<std::vector<Value>> fetch_all(std::vector<std::string> value_keys, SteadyTime until);
   Task<Look> look(std::string value_key, std::string owner, bool waits, std::string replace);
+  struct Question {
+    std::string value_key, owner, replace;
+  };
+  /// The same of many keys, for callers that wait; empty: ask for this one alone.
+  Task<std::vector<std::optional<Look>>> look_all(std::vector<Question> questions);
   /// `owner` empty: whoever has the lease, and where replicas are demanded they have it. False: the
   /// lease is over, or was taken away.
   Task<bool> store(std::string value_key, std::string owner, NewEntry entry);
@@ -70,6 +78,13 @@ class Wire {
   Task<void> give_back(std::string value_key, std::string owner);
   /// Replicas have it where that is demanded, else Error (unsynced, effect done).
   Task<void> invalidate(std::vector<std::string> value_keys);
+
+  struct Scanned {
+    std::string cursor;  ///< "0": that was all
+    std::vector<std::string> value_keys;
+  };
+  /// A step over all nodes: values that the store has, or of which a load runs.
+  Task<Scanned> scan(std::string cursor, bool loads);
 
   /// Until when one more absence may be stored, by the store's clock; below 0: not, for so long.
   Task<std::chrono::milliseconds> admit_absent(std::int64_t budget, std::chrono::milliseconds ttl);
@@ -90,6 +105,7 @@ class Wire {
  private:
   /// What is to be acknowledged. Words are copied before this returns.
   Task<Value> run_to_count(const Script& script, Words keys, Words words, CallOptions options);
+  Look look_of(Value reply);
   void saw(const Value& now_us) { clock_.saw(now_us.as_integer(), store_.clock().steady()); }
 
   Store& store_;

@@ -1,8 +1,9 @@
 // What is written together does not end together: each expiry that many keys of a guard share.
 //
-// The others that src sets are of one key each (the budget, a sale's recovery, `sluice:service:alive`), are counted from
-// the last use of their key and nothing is loaded when they end (tokens, queues and limiters), or
-// are what a caller was promised to the millisecond (leases, logouts). Leases of loads are at most
+// The others that src sets are of one key each (the budget, a sale's recovery,
+// `sluice:service:alive`), are counted from the last use of their key and nothing is loaded when
+// they end (tokens, queues and limiters), or are what a caller was promised to the millisecond
+// (leases, logouts). Leases of loads are at most
 // `max_loads` in a process.
 #include <fmt/chrono.h>
 

@@ -1,6 +1,10 @@
 // What CacheGuard promises on every Store, in real time.
+#include <fmt/format.h>
+
 #include <atomic>
 #include <future>
+#include <map>
+#include <set>
 #include <stdexcept>
 
 #include "cache/entry.hpp"
@@ -174,6 +178,44 @@ TEST_P(CacheContract, ASecondInvalidationComes) {
     return comes_true([&] { return !exists(key("1")); });
   };
   EXPECT_TRUE(comes_behind_a_put() || comes_behind_a_put());  // the put may have been late
+}
+
+TEST_P(CacheContract, ManyKeysAreOnesKeysEach) {
+  Cache here = guard();
+  Cache there = guard_elsewhere();
+  std::vector<std::string> keys;
+  for (int i = 0; i < 150; ++i) keys.push_back(std::to_string(i));
+  std::atomic<int> loads{0};
+  const auto load = [&](const std::vector<std::string>& missing) {
+    std::map<std::string, std::string> found;
+    for (const auto& each : missing) found[each] = fmt::format("{} of {}", each, loads.load());
+    ++loads;
+    return found;
+  };
+  const auto has = [&](Cache& cache) {
+    std::set<std::string> rows;
+    for (const auto& each : cache.get_all(keys, load).get())
+      rows.insert(each.get()->substr(each.get()->find(' ')));
+    return rows;
+  };
+  EXPECT_EQ(has(here), (std::set<std::string>{" of 0", " of 1"}));  // a hundred at a time
+  EXPECT_EQ(has(there), (std::set<std::string>{" of 0", " of 1"}));
+  there.invalidate_all(keys).get();
+  EXPECT_EQ(has(here), (std::set<std::string>{" of 2", " of 3"}));
+
+  Cache other{store(), name("user") + ":other", patient()};
+  other.put("1", "other").get();
+  SlowLoad slow;
+  auto call =
+      std::async(std::launch::async, [&] { return here.get("slow", slow.loader("old")).get(); });
+  slow.await_begun();
+  EXPECT_EQ(there.clear().get(), 151U);
+  for (const auto& each : keys) EXPECT_FALSE(exists(key(each))) << each;
+  slow.let_go();
+  EXPECT_EQ(call.get(), "old");
+  EXPECT_EQ(here.get("slow", two).get(), "two");
+  EXPECT_EQ(has(there), (std::set<std::string>{" of 4", " of 5"}));
+  EXPECT_EQ(other.get("1", two).get(), "other");
 }
 
 // Where the Store does not tell of changes, as a proxy, each call asks it.

@@ -314,6 +314,8 @@ std::vector<Verb> verbs_of_filters_and_caches() {
          cache.invalidate("k").get();
          cache.invalidate_twice("k", 10ms).get();
          expect(cache.get("k", load).get() == "value" && loads == 2, "it is not invalidated");
+         expect(cache.clear().get() == 2, "the value and the absence are there");
+         expect(cache.get("k", load).get() == "value" && loads == 3, "it is not cleared");
        }},
       {"`CacheGuard`", "one process waits for the load of another",
        [](Store& store, const std::string& name) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -12,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "sluice/bucketed_sale.hpp"
 #include "sluice/order_messages.hpp"
@@ -43,6 +45,7 @@ extern const Anything fetch, lead, load, not_found, print, refuse, sell, show, t
 extern Anything page, price_list;
 extern const std::string body, name, secret, text, url;
 std::string select_name(const std::string& id);
+std::map<std::string, std::string> select_names(const std::vector<std::string>& ids);
 Delivery send(const SignedMessage& message);
 
 extern const Clock& clock;
