@@ -57,19 +57,35 @@ class JavaVerbs : public testing::Test {
 
   static const std::vector<std::pair<const char*, Verb>>& verbs() {
     static const std::vector<std::pair<const char*, Verb>> all{
-        {"expire", [](JavaVerbs& at) { at.each({"PEXPIRE", "3600000"}); }},
+        {"expire",
+         [](JavaVerbs& at) {
+           at.each({"PEXPIRE", "3600000"});
+         }},
         {"expire, and time passes",
-         [](JavaVerbs& at) { at.each({"PEXPIRE", "3600000"}), at.time_passes(); }},
+         [](JavaVerbs& at) {
+           at.each({"PEXPIRE", "3600000"}), at.time_passes();
+         }},
         {"clearExpire",
-         [](JavaVerbs& at) { at.each({"PEXPIRE", "3600000"}), at.each({"PERSIST"}); }},
-        {"delete", [](JavaVerbs& at) { at.ask({"DEL", "x", "{x}:config"}); }},
-        {"unlink", [](JavaVerbs& at) { at.ask({"UNLINK", "x"}); }},
+         [](JavaVerbs& at) {
+           at.each({"PEXPIRE", "3600000"}), at.each({"PERSIST"});
+         }},
+        {"delete",
+         [](JavaVerbs& at) {
+           at.ask({"DEL", "x", "{x}:config"});
+         }},
+        {"unlink",
+         [](JavaVerbs& at) {
+           at.ask({"UNLINK", "x"});
+         }},
         {"rename",
          [](JavaVerbs& at) { at.move("x", "{x}y"), at.move("{x}:config", "{x}y:config"); }},
         {"copy", [](JavaVerbs& at) { at.copy("x", "{x}y"), at.copy("{x}:config", "{x}y:config"); }},
         {"migrate", [](JavaVerbs& at) { at.move("x", "{x}y"); }},
         {"move of the config", [](JavaVerbs& at) { at.move("{x}:config", "{x}y:config"); }},
-        {"eviction of a link", [](JavaVerbs& at) { at.ask({"DEL", "{x}:link:1"}); }},
+        {"eviction of a link",
+         [](JavaVerbs& at) {
+           at.ask({"DEL", "{x}:link:1"});
+         }},
     };
     return all;
   }
@@ -161,7 +177,8 @@ TEST_F(JavaVerbs, BC10_WhatIsAddedEndsWithTheFilter) {
     SharedBloomFilter filter{*store_, "x"};
     for (int i = 1000; i < 1010; ++i) (void)filter.add(i).get();
     for (const auto& key : ask({"KEYS", "*"}).as_items())
-      EXPECT_GT(ask({"PTTL", key.as_text()}).as_integer(), 0) << shape.name << ": " << key.as_text();
+      EXPECT_GT(ask({"PTTL", key.as_text()}).as_integer(), 0)
+          << shape.name << ": " << key.as_text();
   }
 }
 
