@@ -92,6 +92,9 @@ const CommandSpec* find_command(std::span<const std::string_view> words) noexcep
 bool keys_of(const CommandSpec& spec, std::span<const std::string_view> words,
              std::vector<std::size_t>& positions);
 
+/// What Redis 7 says of words of which keys_of() knows nothing. REQUIRES: the arity fits.
+std::string unknown_keys(const CommandSpec& spec, std::span<const std::string_view> words);
+
 /// How long a command with flag_blocking may wait, as its words say; max(): for ever; 0: not known,
 /// or a text that the server will refuse. Empty: it does not wait (XREAD without BLOCK).
 std::optional<std::chrono::milliseconds> waiting_time(const CommandSpec& spec,

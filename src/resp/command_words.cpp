@@ -167,4 +167,33 @@ bool keys_of(const CommandSpec& spec, Words words, Positions& positions) {
   return rules[static_cast<std::size_t>(spec.rule)](spec, words, positions);
 }
 
+std::string unknown_keys(const CommandSpec& spec, Words words) {
+  constexpr std::string_view no_integer = "value is not an integer or out of range";
+  constexpr std::string_view beyond = "Number of keys can't be greater than number of args";
+  constexpr std::string_view below_one = "numkeys should be greater than 0";
+  struct Row {
+    std::string_view beginning;  // of the names
+    std::string_view no_number, too_small, too_many;
+  };
+  static constexpr Row rows[] = {
+      {"blmpop", below_one, below_one, "syntax error"},
+      {"bzmpop", below_one, below_one, "syntax error"},
+      {"lmpop", below_one, below_one, "syntax error"},
+      {"zmpop", below_one, below_one, "syntax error"},
+      {"sintercard", below_one, below_one, beyond},
+      {"eval", no_integer, "Number of keys can't be negative", beyond},
+      {"fcall", "Bad number of keys provided", "Number of keys can't be negative", beyond},
+      {"z", no_integer, "at least 1 input key is needed for '{}' command", "syntax error"}};
+  const auto* const row = std::ranges::find_if(
+      rows, [&](const Row& one) { return spec.name.starts_with(one.beginning); });
+  if (spec.rule != KeyRule::counted || row == std::end(rows))
+    return fmt::format("syntax error: '{}' does not tell which of its arguments are keys",
+                       spec.name);
+  const auto count = parse_integer<std::int64_t>(words[spec.rule_at]);
+  return fmt::format(fmt::runtime(!count       ? row->no_number
+                                  : *count < 1 ? row->too_small
+                                               : row->too_many),
+                     spec.name);
+}
+
 }  // namespace sluice::resp

@@ -144,10 +144,7 @@ Plan RedisProtocol::plan_keys(const resp::CommandSpec& spec, const Row& row, Wor
     keys_.clear();
     for (std::size_t at = row.first_key; at < words.size(); ++at) keys_.push_back(at);
   } else if (!resp::keys_of(spec, words, keys_)) {
-    return refused(
-        plan.command,
-        error_reply(fmt::format("syntax error: '{}' does not tell which of its arguments are keys",
-                                spec.name)));
+    return refused(plan.command, error_reply(resp::unknown_keys(spec, words)));
   }
   if (row.keys == Keys::sort && !add_sort_patterns(words, hash_tag_, keys_))
     return refused(plan.command,
