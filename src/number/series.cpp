@@ -272,6 +272,7 @@ class Series::Impl {
 
 Series::Series(Store& store, std::string name, SeriesOptions options) {
   if (name.empty()) throw Error{Errc::bad_argument, "a series needs a name"};
+  checked(options.durability);
   if (options.digits < 1 || options.digits > 15)
     throw Error{Errc::bad_argument, fmt::format("series '{}': digits is {}, it must be 1 to 15",
                                                 shown(name), options.digits)};

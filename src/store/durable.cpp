@@ -70,6 +70,15 @@ std::string Copies::shortfall(const Durability& durability) const {
                      durability.within.count());
 }
 
+Durability checked(const Durability& durability) {
+  const auto within = durability.within;
+  if (durability.replicas > 0 && (within.count() < 1 || within > std::chrono::days{1}))
+    throw Error{
+        Errc::bad_argument,
+        fmt::format("durability.within lies between 1 ms and 1 day, not at {} ms", within.count())};
+  return durability;
+}
+
 Task<DurableReplies> run_durably(Store& store, std::span<const ScriptCall> calls,
                                  const Durability& durability, CallOptions options) {
   Batch batch;

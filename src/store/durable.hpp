@@ -57,6 +57,9 @@ Task<DurableReply> run_durably(Store& store, const Script& script, Words keys, W
 
 /// Adds that WAIT to a batch of other calls; what the replies to the batch say.
 void add_wait(Batch& batch, const Durability& durability);
+
+/// Throws Error (bad_argument): a time for replicas that is not from 1 ms to 1 day.
+Durability checked(const Durability& durability);
 Copies copies_of(const std::vector<Value>& replies);
 
 }  // namespace sluice

@@ -11,6 +11,7 @@
 #include "lock/text.hpp"
 #include "sluice/lock_info.hpp"
 #include "sluice/store.hpp"
+#include "store/durable.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
@@ -103,7 +104,7 @@ FairMutex::FairMutex(Store& store, std::string name, FairMutexOptions options)
     : ExclusiveLock(
           std::make_shared<lock::FairQueue>(
               store, name, lock::Terms::of(options.lease, options.margin, options.watchdog),
-              options.durability),
+              checked(options.durability)),
           std::move(options.label)) {}
 
 }  // namespace sluice

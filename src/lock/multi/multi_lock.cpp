@@ -8,6 +8,7 @@
 #include "lock/multi/multi_held.hpp"
 #include "lock/wait/waiting.hpp"
 #include "sluice/metrics.hpp"
+#include "store/durable.hpp"
 
 namespace sluice {
 
@@ -60,7 +61,7 @@ MultiLock::Core::Core(const std::vector<MultiName>& names, MultiLockOptions opti
       names_(names.size()) {
   const lock::MutexTerms terms{
       .terms = lock::Terms::of(options.lease, options.margin, options.watchdog),
-      .durability = options.durability,
+      .durability = checked(options.durability),
       .hand_off = {}};
   for (auto& group : lock::in_lock_order(names, options.slot_by_slot))
     steps_.push_back(

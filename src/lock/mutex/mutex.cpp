@@ -1,6 +1,7 @@
 #include "sluice/mutex.hpp"
 
 #include "lock/mutex/local_queue.hpp"
+#include "store/durable.hpp"
 
 namespace sluice {
 namespace {
@@ -11,7 +12,7 @@ lock::MutexTerms terms_of(const MutexOptions& options) {
     throw Error{Errc::bad_argument, "hand-offs within a process lie between 1 and 100000, not at " +
                                         std::to_string(hand_off.within_process)};
   return {.terms = lock::Terms::of(options.lease, options.margin, options.watchdog),
-          .durability = options.durability,
+          .durability = checked(options.durability),
           .hand_off = hand_off};
 }
 

@@ -9,6 +9,7 @@
 #include "lock/shared/release.lua.hpp"
 #include "lock/text.hpp"
 #include "sluice/lock_info.hpp"
+#include "store/durable.hpp"
 #include "store/key_name.hpp"
 
 namespace sluice::lock {
@@ -71,7 +72,7 @@ SharedAccess::SharedAccess(Store& store, const std::string& name, Mode mode,
                            const SharedMutexOptions& options)
     : LockResource(std::make_shared<LockCommon>(
                        store, Terms::of(options.lease, options.margin, options.watchdog),
-                       options.durability),
+                       checked(options.durability)),
                    name),
       mode_(mode),
       names_(name),

@@ -57,6 +57,7 @@ TEST_F(Rights, WhatIsForbiddenIsNamed) {
 /// for ever, and no permit is lost or made.
 class AMissingRight : public ServerLock {
  protected:
+  static constexpr auto brief = 400ms;
   /// What the scripts of locks call.
   static constexpr std::string_view verbs[] = {
       "DECRBY",        "DEL",    "EXISTS",    "GET",   "HDEL",   "HEXISTS", "HGET",    "HGETALL",
@@ -89,6 +90,16 @@ class AMissingRight : public ServerLock {
     quietly([&] {
       if (own) (void)own->release().get();
     });
+    own.reset();
+    right.reset();
+    quietly([&] { own = acquire(*app_, 0ms); });
+    waits = std::thread{[&] { quietly([&] { right = acquire(*store_, 5s); }); }};
+    std::this_thread::sleep_for(20ms);
+    quietly([&] {
+      if (own) (void)own->release().get();
+    });
+    waits.join();
+    EXPECT_TRUE(right) << "whatever the release did, the lease has ended";
   }
   void forbid(std::string_view verb) {
     const std::string right = '-' + std::string{verb};
@@ -117,15 +128,17 @@ TEST_F(AMissingRight, LeavesNoLockForEver) {
       side_.command({"FLUSHALL"});
       forbid(verb);
     };
-    use_both([](Store& store, auto wait) { return Mutex{store, "stock"}.try_acquire(wait).get(); });
     use_both([](Store& store, auto wait) {
-      return FairMutex{store, "stock"}.try_acquire(wait).get();
+      return Mutex{store, "stock", {.lease = brief}}.try_acquire(wait).get();
     });
     use_both([](Store& store, auto wait) {
-      return SharedMutex{store, "stock"}.try_acquire(wait).get();
+      return FairMutex{store, "stock", {.lease = brief}}.try_acquire(wait).get();
     });
     use_both([](Store& store, auto wait) {
-      return SharedMutex{store, "stock"}.try_acquire_shared(wait).get();
+      return SharedMutex{store, "stock", {.lease = brief}}.try_acquire(wait).get();
+    });
+    use_both([](Store& store, auto wait) {
+      return SharedMutex{store, "stock", {.lease = brief}}.try_acquire_shared(wait).get();
     });
   }
 }
@@ -134,24 +147,24 @@ TEST_F(AMissingRight, LosesAndMakesNoPermit) {
   for (const auto verb : verbs) {
     SCOPED_TRACE(verb);
     const auto use_one = [&](auto make, auto acquire) {
-      make(*store_).try_set_permits(2).get();
+      make(*store_).try_set_permits(1).get();
       forbid(verb);
       use([&](Store& store, auto wait) { return acquire(make(store), wait).get(); });
       app_.reset();
       const auto info = make(*store_).info().get();
       auto permits = info.free;
       for (const auto& holder : info.holders) permits += holder.permits;
-      EXPECT_EQ(permits, 2);
+      EXPECT_EQ(permits, 1);
       side_.command({"FLUSHALL"});
     };
     use_one(
         [](Store& store) {
-          return Semaphore{store, "stock"};
+          return Semaphore{store, "stock", {.lease = brief}};
         },
         [](auto desks, auto wait) { return desks.try_acquire(1, wait); });
     use_one(
         [](Store& store) {
-          return PermitSemaphore{store, "stock"};
+          return PermitSemaphore{store, "stock", {.lease = brief}};
         },
         [](auto desks, auto wait) { return desks.try_acquire(wait); });
   }
