@@ -60,7 +60,9 @@ struct RateExceeded {
 ///   peers keep it: they use their own clocks. That a server which lost its data remembers what was
 ///   taken: up to `rate` permits more, once. That a wait ends before its time when permits are
 ///   given back early (Redisson's `release`) or the rate is raised.
-/// Threads: any. The Store must outlive the RateLimiter, the RateLimiter its Tasks.
+/// Threads: any. The Store must outlive the RateLimiter, the RateLimiter its Tasks, but for
+///   acquires that were dropped: they end, and what they took all the same is given back; if the
+///   connection breaks meanwhile it is free after one interval.
 /// In Redis: hash NAME {rate, interval, type, keepAliveTime}; string {NAME}:value, the free
 ///   permits; sorted set {NAME}:permits, what was taken when; the last two with :CLIENT added if
 ///   `per_client`, and then with a TTL of two intervals. One round trip for each acquire; it
@@ -111,7 +113,7 @@ class RateLimiter {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace sluice
