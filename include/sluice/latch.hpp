@@ -43,7 +43,8 @@ std::string_view to_string(LatchState state) noexcept;
 ///   by a Java peer is noticed if the latch is set anew before the waiters look (we note openings,
 ///   a Java peer does not). That a server which lost its data knows the count: the latch is then
 ///   open.
-/// Threads: any. The Store must outlive the Latch, the Latch its Tasks.
+/// Threads: any. The Store must outlive the Latch, the Latch its Tasks, but for waits that were
+///   dropped: they end.
 /// In Redis: string NAME, the count, no TTL, gone at zero; sorted set sluice_latch_requests:{NAME}
 ///   and sluice_latch_parts:{NAME} (TTL `remember`), and string sluice_latch_opened:{NAME} (TTL
 ///   `remember`, at least 5 min); channel redisson_countdownlatch__channel__{NAME}, payload 0 at
@@ -103,7 +104,7 @@ class Latch {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace sluice

@@ -44,14 +44,6 @@ int set(const Globals& globals, const LatchArgs& args) {
   return print_count(globals, args, args.count);
 }
 
-int count_down(const Globals& globals, const LatchArgs& args) {
-  const auto store = open_store(globals);
-  Latch latch{*store, args.run.name};
-  return print_count(globals, args,
-                     args.part.empty() ? latch.count_down(args.by).get()
-                                       : latch.count_down_once(args.part, args.by).get());
-}
-
 /// Nobody has to report to such a latch, so it stops no waiter.
 std::string not_set(const LatchArgs& args) {
   return fmt::format(
@@ -60,13 +52,26 @@ std::string not_set(const LatchArgs& args) {
       args.run.name, args.run.name);
 }
 
+int print_not_set(const Globals& globals, const LatchArgs& args) {
+  print(globals.json, latch_json(true, 0).add("set", false), not_set(args));
+  return exit_ok;
+}
+
+int count_down(const Globals& globals, const LatchArgs& args) {
+  const auto store = open_store(globals);
+  Latch latch{*store, args.run.name};
+  const auto left = args.part.empty() ? latch.count_down(args.by).get()
+                                      : latch.count_down_once(args.part, args.by).get();
+  if (left == 0 && latch.state().get() == LatchState::not_set)  // the report went to no latch
+    return print_not_set(globals, args);
+  return print_count(globals, args, left);
+}
+
 int show(const Globals& globals, const LatchArgs& args) {
   const auto store = open_store(globals);
   Latch latch{*store, args.run.name};
-  if (latch.state().get() != LatchState::not_set)
-    return print_count(globals, args, latch.count().get());
-  print(globals.json, latch_json(true, 0).add("set", false), not_set(args));
-  return exit_ok;
+  if (latch.state().get() == LatchState::not_set) return print_not_set(globals, args);
+  return print_count(globals, args, latch.count().get());
 }
 
 /// Nothing is held, so nothing can be lost.

@@ -10,6 +10,7 @@
 #include "engine/log/append_log.hpp"
 #include "engine/types/text.hpp"
 #include "resp/command_table.hpp"
+#include "store/batch_rules.hpp"
 #include "store/callbacks.hpp"
 #include "store/reply_error.hpp"
 
@@ -212,11 +213,10 @@ class ProcessStore final : public EmbeddedStore {
 
   Task<Value> reply(ExecutionResult&& result, std::optional<Error> error);
   Task<Value> wait_for_keys(std::vector<std::string> words);
-  /// Executes from where `values` ends; stops before an item that has to wait. Gives the receipt of
-  /// what was executed.
+  /// Gives the receipt of what was executed.
   Receipt execute_items(const Batch& batch, std::vector<Value>& values);
   ExecutionResult execute_item(Section& section, const Batch::Item& item);
-  Task<std::vector<Value>> finish_batch(Batch batch, std::vector<Value> values, Receipt receipt);
+  static Task<std::vector<Value>> finish_batch(std::vector<Value> values, Receipt receipt);
   void rewrite_when_due();
 
   std::unique_ptr<State> state_;
@@ -320,12 +320,10 @@ ExecutionResult ProcessStore::execute_item(Section& section, const Batch::Item& 
 Receipt ProcessStore::execute_items(const Batch& batch, std::vector<Value>& values) {
   std::uint64_t position = 0;
   bool wrote = false;
-  for (bool blocked = false; !blocked && values.size() < batch.size();) {
+  while (values.size() < batch.size()) {
     Section section{state_->engine};
     for (std::size_t i = 0; i < items_a_section && values.size() < batch.size(); ++i) {
       auto result = execute_item(section, batch.items()[values.size()]);
-      blocked = result.block.has_value();
-      if (blocked) break;
       position = result.position;
       wrote = wrote || result.wrote;
       values.push_back(std::move(result.reply));
@@ -340,26 +338,22 @@ Task<std::vector<Value>> ProcessStore::run(Batch batch, CallOptions) {
   for (const auto& item : batch.items()) {
     const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
     if (item.script) continue;
-    if (auto refused = refusal_of(words, resp::find_command(words)))
-      return failed<std::vector<Value>>(*std::move(refused));
+    const auto* const spec = resp::find_command(words);
+    auto refused = refusal_of(words, spec);
+    const bool blocks = spec && spec->has(resp::flag_blocking);
+    if (!refused && blocks && resp::waiting_time(*spec, words))
+      refused = blocks_its_batch(words[0]);
+    if (refused) return failed<std::vector<Value>>(*std::move(refused));
   }
   std::vector<Value> values;
   values.reserve(batch.size());
   auto receipt = execute_items(batch, values);
-  if (values.size() == batch.size() && receipt.is_committed())
-    return Task<std::vector<Value>>::ready(std::move(values));
-  return finish_batch(std::move(batch), std::move(values), std::move(receipt));
+  if (receipt.is_committed()) return Task<std::vector<Value>>::ready(std::move(values));
+  return finish_batch(std::move(values), std::move(receipt));
 }
 
-Task<std::vector<Value>> ProcessStore::finish_batch(Batch batch, std::vector<Value> values,
-                                                    Receipt receipt) {
+Task<std::vector<Value>> ProcessStore::finish_batch(std::vector<Value> values, Receipt receipt) {
   co_await receipt;
-  while (values.size() < batch.size()) {
-    Value value = co_await wait_for_keys(batch.items()[values.size()].words);
-    values.push_back(std::move(value));
-    auto rest = execute_items(batch, values);
-    co_await rest;
-  }
   co_return values;
 }
 

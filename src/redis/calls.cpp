@@ -8,6 +8,7 @@
 #include "resp/command_table.hpp"
 #include "resp/server_words.hpp"
 #include "sluice/metrics.hpp"
+#include "store/batch_rules.hpp"
 #include "store/reply_error.hpp"
 #include "store/waiter.hpp"
 
@@ -72,9 +73,7 @@ void add_item(Request& request, const Batch::Item& item, bool is_ours) {
     const Words all{words};
     request.add(*item.script, all.first(item.key_count), all.subspan(item.key_count));
   } else {
-    if (!is_ours && needs_of(words).own_connection)
-      throw Error{Errc::bad_argument, "a blocking command would hold up its batch; run it alone: " +
-                                          item.words.front()};
+    if (!is_ours && needs_of(words).own_connection) throw blocks_its_batch(words[0]);
     request.add(words);
   }
 }

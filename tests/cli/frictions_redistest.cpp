@@ -237,6 +237,19 @@ TEST_F(Frictions, U10_ALatchThatWasNeverSetIsTold) {
   EXPECT_TRUE(waited.says("in\n")) << waited.output;
 }
 
+TEST_F(Frictions, CO12_AReportToALatchThatWasNeverSetIsTold) {
+  const Ran mistyped = run_on_redis({"latch", "inport", "count-down"});
+  EXPECT_EQ(mistyped.status, 0) << mistyped.output;
+  EXPECT_TRUE(mistyped.says("latch 'inport' is not set")) << mistyped.output;
+  const Ran named = run_on_redis({"--json", "latch", "inport", "count-down", "--part", "one"});
+  EXPECT_TRUE(named.says("\"set\":false")) << named.output;
+  run_on_redis({"latch", "import", "set", "1"});
+  const Ran last = run_on_redis({"latch", "import", "count-down"});
+  EXPECT_TRUE(last.says("latch 'import' is open")) << last.output;
+  const Ran again = run_on_redis({"latch", "import", "count-down"});
+  EXPECT_TRUE(again.says("latch 'import' is open")) << again.output;
+}
+
 TEST_F(Frictions, U10_AVerbOfALatchIsNeverRunAsACommand) {
   const Ran forgotten = run_on_redis({"latch", "set", "3"});
   EXPECT_EQ(forgotten.status, 64) << forgotten.output;

@@ -38,8 +38,8 @@ const std::set<std::string> not_played{
     "lock/fair/hand_over", "lock/shared/settle", "lock/fair/waiters", "lock/fair/release",
     "lock/latch/look",
     // Of locks, by the id of a request; tests/lock/simulation strands them:
-    "lock/mutex/pass", "lock/quorum/raise", "lock/quorum/renew", "lock/wait/report_waiters",
-    "lock/semaphore/renew", "lock/shared/renew_read",
+    "lock/limiter/give_back", "lock/mutex/pass", "lock/quorum/raise", "lock/quorum/renew",
+    "lock/wait/report_waiters", "lock/semaphore/renew", "lock/shared/renew_read",
     // Of rare trouble, by the token of a recovery, a record or an id that they compare:
     "sale/drop_recovery", "sale/needs_recovery", "sale/recount", "sale/regroup", "sale/remove",
     "sale/take_again", "sale/take_out"};

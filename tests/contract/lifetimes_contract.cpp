@@ -250,6 +250,41 @@ TEST_P(LifetimesContract, K21_ADestroyedWaiterLeavesItsQueue) {
   EXPECT_TRUE(comes_true([&] { return waiters() == 0; }));
 }
 
+TEST_P(LifetimesContract, CO10_ADestroyedWaiterOfALimiterLeavesItsLineAndTakesNothing) {
+  RateLimiter limiter{store(), name("limiter"), {.rate = 3, .interval = 1h}};
+  const auto acquires = [&] {
+    return std::array{wait_for([&] { return limiter.acquire(3); }),
+                      wait_for([&] { return limiter.try_acquire(2, 2h); })};
+  };
+  for (const Foreign& early : acquires()) early.coroutine.destroy();
+  if (has_second()) EXPECT_TRUE(comes_true([&] { return limiter.available().get() == 3; }));
+  (void)limiter.try_acquire(3).get();
+  for (const Foreign& waiter : acquires()) waiter.coroutine.destroy();
+  for (const char* const key : {"", ":value", ":permits"})
+    store().run({"DEL", *key == '\0' ? limiter.name() : limiter.name() + key}).get();
+  EXPECT_TRUE(comes_true([&] { return limiter.try_acquire().get().has_value(); }))
+      << "nobody stands before it";
+}
+
+TEST_P(LifetimesContract, CO10_ADestroyedWaiterOfALatchHearsNothing) {
+  auto store_of_all = has_second() ? second() : open("embedded:");
+  auto latch = std::make_unique<Latch>(*store_of_all, "latch " + std::to_string(::getpid()));
+  const std::string channel = "redisson_countdownlatch__channel__{" + latch->name() + "}";
+  latch->reset(1).get();
+  const auto listens = [&] {
+    return store_of_all->run({"PUBLISH", channel, "1"}).get().as_integer() != 0;
+  };
+  for (const bool at_once : {true, false}) {
+    const Foreign waiters[] = {wait_for([&] { return latch->state(1h); }),
+                               wait_for([&] { return latch->try_wait(1h); })};
+    EXPECT_TRUE(at_once || comes_true(listens));
+    for (const Foreign& waiter : waiters) waiter.coroutine.destroy();
+  }
+  EXPECT_TRUE(comes_true([&] { return !listens(); }));
+  latch.reset();
+  store_of_all.reset();
+}
+
 TEST_P(LifetimesContract, K21_ADestroyedWaiterMayLeaveItsSemaphoreBehind) {
   auto store_of_all = has_second() ? second() : open("embedded:");
   auto desks = std::make_unique<Semaphore>(*store_of_all, name("desks"));

@@ -38,6 +38,7 @@
 #include "sluice/shared_mutex.hpp"
 #include "sluice/waiting_room.hpp"
 #include "support/comes_true.hpp"
+#include "support/foreign.hpp"
 #include "support/temp_dir.hpp"
 #include "topology/endpoint.hpp"
 
@@ -179,6 +180,12 @@ void use_latch_and_limiter(Programs& programs) {
   EXPECT_TRUE(comes_true([&] { return limiter.available().get() == 2; }));
   (void)limiter.try_acquire().get();
   limiter.set_rate(3, 1h).get();
+  constexpr auto acquire = [](RateLimiter& from) -> test::Foreign {
+    auto acquiring = from.acquire();
+    co_await acquiring;
+  };
+  acquire(limiter).coroutine.destroy();
+  programs.await("lock/limiter/give_back");
 }
 
 void use_other_locks(Programs& programs) {

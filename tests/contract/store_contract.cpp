@@ -335,6 +335,44 @@ TEST_P(StoreContract, BlockingCommandsHoldUpNobody) {
   EXPECT_EQ(taken, (std::vector<std::string>{"a", "b", "c"}));
 }
 
+TEST_P(StoreContract, CO12_ABlockingCommandIsRefusedInABatchBeforeAnythingIsDone) {
+  const std::string list = name("list"), full = name("full"), stream = name("stream");
+  store().run({"RPUSH", full, "a"}).get();
+  store().run({"XGROUP", "CREATE", stream, "g", "$", "MKSTREAM"}).get();
+  const std::vector<std::vector<std::string_view>> all{
+      {"BLPOP", list, "0"},
+      {"brpop", full, "0"},  // even where it need not wait
+      {"BLMOVE", list, list, "LEFT", "RIGHT", "0.1"},
+      {"BRPOPLPUSH", list, list, "1"},
+      {"BLMPOP", "0", "1", list, "LEFT"},
+      {"BZPOPMIN", list, "0"},
+      {"BZPOPMAX", list, "not a time"},
+      {"BZMPOP", "0", "1", list, "MIN"},
+      {"XREAD", "BLOCK", "0", "STREAMS", stream, "$"},
+      {"XREADGROUP", "GROUP", "g", "c", "BLOCK", "9", "STREAMS", stream, ">"}};
+  for (const auto& words : all) {
+    Batch batch;
+    batch.add({"SET", list, "1"});
+    batch.add(Words{words});
+    try {
+      (void)store().run(std::move(batch)).get();
+      ADD_FAILURE() << words[0];
+    } catch (const Error& refused) {
+      EXPECT_EQ(refused.errc(), Errc::bad_argument);
+      EXPECT_EQ(refused.effect(), Effect::none);
+      EXPECT_NE(
+          refused.message().find("a blocking command would hold up its batch; run it alone: " +
+                                 std::string{words[0]}),
+          std::string::npos)
+          << refused.message();
+    }
+    EXPECT_EQ(store().run({"EXISTS", list}).get().as_integer(), 0) << words[0];
+  }
+  Batch waits_for_nothing;
+  waits_for_nothing.add({"XREAD", "STREAMS", stream, "0"});
+  EXPECT_EQ(store().run(std::move(waits_for_nothing)).get().size(), 1U);
+}
+
 TEST_P(StoreContract, ABlockingCommandEndsAfterItsOwnTime) {
   EXPECT_TRUE(store().run({"BLPOP", name("queue"), "0.05"}).get().is_null());
   const auto stream = name("stream");

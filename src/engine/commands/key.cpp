@@ -182,7 +182,8 @@ void expiry_of(Context& context, Words words, Reply& reply) {
   if (entry->expiry_ms == Keyspace::never) return reply.integer(-1);
   auto ms = entry->expiry_ms;
   if (relative) ms = std::max<std::int64_t>(ms - context.now_ms(), 0);
-  reply.integer(seconds ? (ms + 500) / 1000 : ms);
+  const auto rounded = static_cast<std::uint64_t>(ms) + 500;  // without a sign: it may be the last
+  reply.integer(seconds ? static_cast<std::int64_t>(rounded / 1000) : ms);
 }
 
 void persist(Context& context, Words words, Reply& reply) {

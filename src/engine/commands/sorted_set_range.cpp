@@ -121,7 +121,6 @@ struct RangeQuery {
   }
 
   void read_options(Words options, bool may_have_scores) {
-    const bool may_reverse = !reverse, may_choose = !by;
     for (std::size_t i = 0; i < options.size(); ++i) {
       const auto& word = options[i];
       if (may_have_scores && is_word(word, "withscores")) {
@@ -129,11 +128,11 @@ struct RangeQuery {
       } else if (is_word(word, "limit") && i + 2 < options.size()) {
         std::tie(offset, limit) = read_integers(options.subspan(i + 1));
         i += 2;
-      } else if (may_reverse && is_word(word, "rev")) {
+      } else if (!reverse && is_word(word, "rev")) {
         reverse = true;
-      } else if (may_choose && is_word(word, "bylex")) {
+      } else if (!by && is_word(word, "bylex")) {
         by = By::lex;
-      } else if (may_choose && is_word(word, "byscore")) {
+      } else if (!by && is_word(word, "byscore")) {
         by = By::score;
       } else {
         refuse(syntax_error);

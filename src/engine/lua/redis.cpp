@@ -140,9 +140,14 @@ bool one_text(lua_State* lua, std::string_view& text) {
 int error_reply(lua_State* lua) {
   std::string_view given;
   if (!one_text(lua, given)) return 1;
-  if (given.starts_with('-')) given.remove_prefix(1);
-  std::string text = one_line(given);
-  if (text.find(' ') == std::string::npos) text = "ERR " + text;
+  given = given.substr(0, given.find('\0'));
+  given.remove_prefix(given.starts_with('-') ? 1 : 0);
+  const auto blank = given.find(' ');
+  std::string text{blank == given.npos ? "ERR" : given.substr(0, blank)};
+  given.remove_prefix(blank == given.npos ? 0 : blank + 1);
+  given.remove_prefix(std::min(given.find_first_not_of("\r\n"), given.size()));
+  text += ' ';
+  text += given.substr(0, given.find_last_not_of("\r\n") + 1);
   return push_table_with(lua, "err", text);
 }
 

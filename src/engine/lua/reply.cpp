@@ -177,11 +177,12 @@ class Result {
     if (depth >= deepest || ++values_ > most_values || !lua_checkstack(lua_, 8))
       return reply_.error("ERR reached lua stack limit");
     if (has("err", LUA_TSTRING)) return reply_.error(one_line(text_at(lua_, -1)));
-    if (has("ok", LUA_TSTRING)) return reply_.simple(one_line(text_at(lua_, -1)));
+    if (has("ok", LUA_TSTRING)) return reply_.simple(one_line(text_at(lua_, -1), false));
     if (has("double", LUA_TNUMBER)) return reply_.number(lua_tonumber(lua_, -1));
     if (has("map", LUA_TTABLE)) return map(depth);
     if (has("set", LUA_TTABLE)) return set(depth);
-    if (has("big_number", LUA_TSTRING)) return reply_.big_number(one_line(text_at(lua_, -1)));
+    if (has("big_number", LUA_TSTRING))
+      return reply_.big_number(one_line(text_at(lua_, -1), false));
     if (has("verbatim_string", LUA_TTABLE)) {
       if (has("format", LUA_TSTRING)) {
         lua_pop(lua_, 1);
@@ -242,8 +243,10 @@ class Result {
 
 }  // namespace
 
-std::string one_line(std::string_view text) {
-  while (!text.empty() && (text.back() == '\r' || text.back() == '\n')) text.remove_suffix(1);
+std::string one_line(std::string_view text, bool is_error) {
+  text = text.substr(0, text.find('\0'));
+  while (is_error && !text.empty() && (text.back() == '\r' || text.back() == '\n'))
+    text.remove_suffix(1);
   std::string line{text};
   std::replace_if(
       line.begin(), line.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');

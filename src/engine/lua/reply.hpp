@@ -75,7 +75,8 @@ void push_error(lua_State* lua, std::string_view text);
 /// False: it is larger than `most` bytes, about, and `reply` has only its beginning.
 bool reply_result(lua_State* lua, Reply& reply, int protocol, std::size_t most);
 
-/// A status or error is one line: line ends become blanks.
-std::string one_line(std::string_view text);
+/// A status or error is one line, up to a NUL: line ends become blanks, at the end of an error
+/// nothing.
+std::string one_line(std::string_view text, bool is_error = true);
 
 }  // namespace sluice::engine

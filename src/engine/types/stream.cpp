@@ -1,7 +1,9 @@
 #include "engine/types/stream.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <memory>
 
 #include "base/integer.hpp"
@@ -19,14 +21,31 @@ void add_text(std::string& bytes, std::string_view text) {
   bytes += text;
 }
 
+constexpr std::size_t longest_id = 127;
+
+/// As Redis reads it: by strtoull(), which takes blanks and signs; a plain negative number is none.
+std::optional<std::uint64_t> id_number(std::string_view text) {
+  if (const auto plain = sluice::parse_integer<std::uint64_t>(text)) return plain;
+  const auto negative = sluice::parse_integer<std::int64_t>(text);
+  if (text.empty() || (negative && text[1] != '0')) return std::nullopt;
+  const std::string copy{text};
+  char* end = nullptr;
+  errno = 0;
+  const auto number = std::strtoull(copy.c_str(), &end, 10);
+  if (errno != 0 || *end != '\0') return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
-std::optional<StreamId> parse_stream_id(std::string_view text, std::uint64_t missing_seq) noexcept {
+std::optional<StreamId> parse_stream_id(std::string_view text, std::uint64_t missing_seq) {
+  if (text.size() > longest_id) return std::nullopt;
+  text = text.substr(0, text.find('\0'));
   const auto dash = text.find('-');
-  const auto ms = sluice::parse_integer<std::uint64_t>(text.substr(0, dash));
+  const auto ms = id_number(text.substr(0, dash));
   if (!ms) return std::nullopt;
   if (dash == std::string_view::npos) return StreamId{*ms, missing_seq};
-  const auto seq = sluice::parse_integer<std::uint64_t>(text.substr(dash + 1));
+  const auto seq = id_number(text.substr(dash + 1));
   if (!seq) return std::nullopt;
   return StreamId{*ms, *seq};
 }

@@ -39,7 +39,7 @@ struct StreamId {
 };
 
 /// "ms-seq", or "ms" alone with `missing_seq` for the rest.
-std::optional<StreamId> parse_stream_id(std::string_view text, std::uint64_t missing_seq) noexcept;
+std::optional<StreamId> parse_stream_id(std::string_view text, std::uint64_t missing_seq);
 
 /// The text of an id.
 class StreamIdText : public ShortText<41> {

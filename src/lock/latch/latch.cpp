@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "lock/hold/owner.hpp"
 #include "lock/latch/latch.lua.hpp"
@@ -31,7 +32,7 @@ constexpr std::size_t most_looks = 1'000'000;
 
 }  // namespace
 
-class Latch::Impl {
+class Latch::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(Store& store, std::string name, const LatchOptions& options)
       : store_(store),
@@ -73,31 +74,43 @@ class Latch::Impl {
     co_return now.count;
   }
 
-  Task<LatchState> wait(milliseconds wait, std::stop_token stop) {
+  /// `State`: LatchState; bool, whether it was open or is not set; or void.
+  template <class State>
+  Task<State> wait(milliseconds wait, std::stop_token stop) {
+    const auto self = shared_from_this();  // the Latch may be gone before a Task that was dropped
+    lock::StopOrDrop stopping{stop};
+    stop = co_await stopping;
     Clock& clock = store_.clock();
     const SteadyTime until = Clock::add(clock.steady(), wait);
     const lock::Patience patience{clock, until};
     const auto look = [this] { return looks_.call({}); };
     auto first_look = lock::wait_out(patience, stop, look);
     Look before = co_await first_look;
-    if (before.count == 0 || wait <= milliseconds{0}) co_return before.state();
+    if (before.count == 0 || wait <= milliseconds{0}) co_return as<State>(before.state());
 
     lock::MessageSignal opened{{&store_}};
     const auto listen = [&] { return opened.listen(channel_, until); };
+    if (stop.stop_requested()) co_return as<State>(LatchState::closed);
     auto listening = lock::wait_out(patience, stop, listen);
     // before the second look, so that no opening is missed
-    if (const bool heard = co_await listening; !heard) co_return LatchState::closed;
+    if (const bool heard = co_await listening; !heard) co_return as<State>(LatchState::closed);
     while (clock.steady() < until && !stop.stop_requested()) {
       auto next_look = lock::wait_out(patience, stop, look);
       const Look now = co_await next_look;
-      if (now.count == 0 || now.opened_since(before)) co_return LatchState::open;
+      if (now.count == 0 || now.opened_since(before)) co_return as<State>(LatchState::open);
       before = now;
       co_await opened.wait(std::min(until, clock.steady() + lock::longest_rest), stop);
     }
-    co_return LatchState::closed;
+    co_return as<State>(LatchState::closed);
   }
 
  private:
+  template <class State>
+  static State as(LatchState state) {
+    if constexpr (std::is_same_v<State, bool>) return state != LatchState::closed;
+    if constexpr (std::is_same_v<State, LatchState>) return state;
+  }
+
   struct Ask {};
   struct Look {
     std::int64_t count = 0;
@@ -145,7 +158,7 @@ class Latch::Impl {
 };
 
 Latch::Latch(Store& store, std::string name, LatchOptions options)
-    : impl_(std::make_unique<Impl>(store, std::move(name), options)) {}
+    : impl_(std::make_shared<Impl>(store, std::move(name), options)) {}
 
 const std::string& Latch::name() const noexcept { return impl_->name(); }
 
@@ -168,14 +181,13 @@ Task<std::int64_t> Latch::count_down_once(std::string part, std::int64_t by) {
 Task<std::int64_t> Latch::count() { return impl_->count(); }
 
 Task<LatchState> Latch::state(milliseconds wait, std::stop_token stop) {
-  return impl_->wait(wait, std::move(stop));
+  return impl_->wait<LatchState>(wait, std::move(stop));
 }
 
-Task<void> Latch::wait() { co_await impl_->wait(lock::for_ever, {}); }
+Task<void> Latch::wait() { return impl_->wait<void>(lock::for_ever, {}); }
 
 Task<bool> Latch::try_wait(milliseconds wait, std::stop_token stop) {
-  const LatchState now = co_await impl_->wait(wait, std::move(stop));
-  co_return now != LatchState::closed;
+  return impl_->wait<bool>(wait, std::move(stop));
 }
 
 std::string_view to_string(LatchState state) noexcept {

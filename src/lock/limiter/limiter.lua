@@ -180,6 +180,15 @@ if keep > 0 then
 end
 return {reply, reply == 'wait' and wait or math.max(free, 0), rate, strangers}
 
+-- script give_back
+-- Give back what a request has taken whose caller is gone.
+-- ARGV[1] how many permits   ARGV[2] id of the request
+-- Reply: how many are given back.
+local entry = struct.pack('<Bc0I4', #ARGV[2], ARGV[2], ARGV[1])
+local back = ARGV[1] * redis.call('ZREM', KEYS[3], entry)
+redis.call(unpack(back > 0 and {'INCRBY', KEYS[2], back} or {'EXISTS', KEYS[2]}))
+return back
+
 -- script set_rate
 -- Change the rate of a limiter, or define it. The next acquire counts the free permits anew.
 -- Reply: 1 done; 0 it is of another kind.

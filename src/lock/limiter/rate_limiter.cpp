@@ -6,6 +6,7 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 
 #include "base/process.hpp"
 #include "lock/limiter/queue.hpp"
@@ -56,7 +57,7 @@ std::string client_of(const RateLimiterOptions& options) {
 
 }  // namespace
 
-class RateLimiter::Impl {
+class RateLimiter::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(Store& store, std::string name, const RateLimiterOptions& options)
       : store_(store),
@@ -70,22 +71,25 @@ class RateLimiter::Impl {
 
   const std::string& name() const noexcept { return keys_.definition; }
 
-  Task<Outcome> try_acquire(std::int64_t permits, milliseconds wait, std::stop_token stop) {
+  /// `Granted`: RateGrant, for a wait without an end, or Outcome.
+  template <class Granted>
+  Task<Granted> acquire(std::int64_t permits, milliseconds wait, std::stop_token stop) {
     lock::check_range(of("the permits of one acquire", name()), permits, 1, largest_rate);
     if (forks_ != fork_count()) throw closed_by_fork();
+    const auto self = shared_from_this();  // the limiter may be gone before a Task that was dropped
+    lock::StopOrDrop stopping{stop};
+    stop = co_await stopping;
     const std::string id = lock::new_permit_id();
-    const SteadyTime until = Clock::add(store_.clock().steady(), wait);
-    std::optional<SteadyTime> next = queue_->nothing_before();
-    const bool others_wait = next.has_value();
-    if (!others_wait) {
-      auto asked = ask_patiently(permits, id, until, stop);
-      const RateAnswer answer = co_await asked;
-      if (answer.kind == RateAnswer::Kind::granted) co_return granted(permits, answer);
-      next = store_.clock().steady() + answer.wait;
+    auto entering = enter(permits, id, wait, std::move(stop));
+    Outcome outcome = co_await entering;
+    if (outcome && stopping.is_dropped()) {
+      auto giving_back = lock::give_back_permits(store_, keys_, permits, id);
+      co_await giving_back;
     }
-    if (wait <= milliseconds{0} || *next > until || stop.stop_requested()) co_return refused(*next);
-    if (others_wait) next.reset();
-    co_return co_await wait_in_queue(permits, id, next, until, std::move(stop));
+    if constexpr (std::is_same_v<Granted, RateGrant>)
+      co_return outcome.value();  // throws in a Task that was dropped
+    else
+      co_return std::move(outcome);
   }
 
   Task<std::int64_t> available() {
@@ -114,6 +118,22 @@ class RateLimiter::Impl {
   }
 
  private:
+  Task<Outcome> enter(std::int64_t permits, std::string_view id, milliseconds wait,
+                      std::stop_token stop) {
+    const SteadyTime until = Clock::add(store_.clock().steady(), wait);
+    std::optional<SteadyTime> next = queue_->nothing_before();
+    const bool others_wait = next.has_value();
+    if (!others_wait) {
+      auto asked = ask_patiently(permits, id, until, stop);
+      const RateAnswer answer = co_await asked;
+      if (answer.kind == RateAnswer::Kind::granted) co_return granted(permits, answer);
+      next = store_.clock().steady() + answer.wait;
+    }
+    if (wait <= milliseconds{0} || *next > until || stop.stop_requested()) co_return refused(*next);
+    if (others_wait) next.reset();
+    co_return co_await wait_in_queue(permits, id, next, until, std::move(stop));
+  }
+
   lock::Rate rate() const {
     const std::lock_guard lock{mutex_};
     return rate_;
@@ -201,7 +221,7 @@ class RateLimiter::Impl {
 };
 
 RateLimiter::RateLimiter(Store& store, std::string name, RateLimiterOptions options)
-    : impl_(std::make_unique<Impl>(store, std::move(name), options)) {}
+    : impl_(std::make_shared<Impl>(store, std::move(name), options)) {}
 
 RateLimiter::~RateLimiter() = default;
 RateLimiter::RateLimiter(RateLimiter&&) noexcept = default;
@@ -211,13 +231,11 @@ const std::string& RateLimiter::name() const noexcept { return impl_->name(); }
 
 Task<RateLimiter::Outcome> RateLimiter::try_acquire(std::int64_t permits, milliseconds wait,
                                                     std::stop_token stop) {
-  return impl_->try_acquire(permits, wait, std::move(stop));
+  return impl_->acquire<Outcome>(permits, wait, std::move(stop));
 }
 
 Task<RateGrant> RateLimiter::acquire(std::int64_t permits) {
-  // A wait without an end and without a stop ends with permits only.
-  const Outcome outcome = co_await impl_->try_acquire(permits, lock::for_ever, {});
-  co_return outcome.value();
+  return impl_->acquire<RateGrant>(permits, lock::for_ever, {});
 }
 
 Task<std::int64_t> RateLimiter::available() { return impl_->available(); }

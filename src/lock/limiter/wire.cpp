@@ -98,6 +98,12 @@ Task<RateAnswer> ask_permits(Store& store, const RateKeys& keys, const Rate& rat
   co_return answer_of(reply);
 }
 
+Task<Value> give_back_permits(Store& store, const RateKeys& keys, std::int64_t permits,
+                              std::string_view id) {
+  return store.run(scripts::lock_limiter_give_back, {keys.definition, keys.free, keys.log},
+                   {fmt::to_string(permits), id}, {.repeatable = true});
+}
+
 Task<std::optional<std::string>> ask_change(Store& store, const RateKeys& keys, const Rate& rate) {
   const Definition words{rate};
   const std::array<std::string_view, 4> terms{words.permits, words.interval, words.kind,

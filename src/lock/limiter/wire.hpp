@@ -47,6 +47,9 @@ struct RateAnswer {
 /// Repeatable: a copy finds the id of the first in the log. `keys` must outlive the Task.
 Task<RateAnswer> ask_permits(Store& store, const RateKeys& keys, const Rate& rate,
                              const RateRequest& request);
+/// What a request has taken is free again. Of one that took nothing, or is given back: nothing.
+Task<Value> give_back_permits(Store& store, const RateKeys& keys, std::int64_t permits,
+                              std::string_view id);
 /// Empty: changed. Else the definition in force, which is of another kind.
 Task<std::optional<std::string>> ask_change(Store& store, const RateKeys& keys, const Rate& rate);
 

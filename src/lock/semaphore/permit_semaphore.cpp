@@ -106,6 +106,7 @@ Task<std::optional<PermitId>> PermitSemaphore::take(milliseconds lease, millisec
   };
   auto entering = queue->enter(std::move(asked), accept);
   if (const bool in = co_await entering; !in) co_return std::nullopt;
+  if (stopping.is_dropped()) lock::take_back(*queue, who);
   co_return lock::permit_of(who.request(), 1);
 }
 

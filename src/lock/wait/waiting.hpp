@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <coroutine>
 #include <functional>
@@ -43,14 +44,21 @@ class StopOrDrop {
   template <class T>
   bool await_suspend(std::coroutine_handle<detail::Promise<T>> coroutine) {
     std::stop_source ended;
-    const auto end = [ended]() mutable { ended.request_stop(); };
-    on_stop_.emplace(std::exchange(token_, ended.get_token()), end);
-    coroutine.promise().on_drop(end);
+    on_stop_.emplace(std::exchange(token_, ended.get_token()),
+                     [ended]() mutable { ended.request_stop(); });
+    dropped_ = std::make_shared<std::atomic<bool>>(false);
+    coroutine.promise().on_drop([ended, dropped = dropped_]() mutable {
+      *dropped = true;
+      ended.request_stop();
+    });
     return false;
   }
   std::stop_token await_resume() const { return token_; }
+  /// Nobody has what the verb gets.
+  bool is_dropped() const noexcept { return dropped_ && *dropped_; }
 
  private:
+  std::shared_ptr<std::atomic<bool>> dropped_;
   std::stop_token token_;
   std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 };

@@ -217,6 +217,8 @@ constexpr KnownRefusal known_refusals[] = {
     {"zremrangebyscore", "ERR min or max is not a float", false},
     {"lpos", "ERR value is out of range", false},         // a rank that cannot be negated, as 7.2
     {"zincrby", "ERR value is not a valid float", true},  // "NX" for a score
+    {"zrank", "ERR wrong number of arguments", true},  // by a script: since 7.2 there may be more
+    {"zrevrank", "ERR wrong number of arguments", true},
     {"select", "ERR DB index is out of range", true},
     {"xadd", "ERR ", true},
     {"xinfo", "ERR ", true},

@@ -195,6 +195,10 @@ TEST(Differential, WhateverStandsAtAKey) {
                .seeds = rounds(40U)});
 }
 
+TEST(Differential, CO12_EdgesOfNumbersAndOddForms) {
+  expect_same({.templates = edge_templates, .commands = 60, .seeds = rounds(150U)});
+}
+
 TEST(Differential, LargeCollections) {
   expect_same({.templates = large_templates, .commands = 2500, .seeds = rounds(6U)});
 }

@@ -23,7 +23,14 @@ constexpr std::array long_member{
     "longer than sixty-four bytes, so that no compact form of a "
     "collection may hold it any more"sv};
 constexpr std::array odd_members{""sv, "\0\xff\r\n"sv, long_member[0]};
-constexpr std::array odd_values{""sv, " 1"sv, "hello world"sv, "\0\x01\xff"sv};
+constexpr std::array odd_values{""sv,
+                                " 1"sv,
+                                "hello world"sv,
+                                "\0\x01\xff"sv,
+                                "\rtwo\r\nlines\r\n"sv,
+                                "-A \n\0line\n"sv,
+                                "A \r\nb \r\n"sv};
+constexpr std::array odd_ids{""sv, " 7"sv, "- 7"sv, " -1"sv, "7 "sv, "8-\t1"sv, "\n9"sv};
 constexpr std::array nothing{""sv};
 constexpr std::array odd_limits{""sv, " 1"sv, "( 2"sv};
 
@@ -42,6 +49,13 @@ constexpr Kind kinds[] = {
     {"member", "a b c d e aa ab AA foo foobarbaz 1 2 3 7 8 10 -7", odd_members},
     {"few", "a b 1 2", long_member},
     {"oldid", "1-1 1-2 2-1 3-1"},
+    {"ids",
+     "+6 7 007 5-+6 8-007 0x9 -0 -1 1- 1-1-1 +6-* 9-+ + - 18446744073709551616 "
+     "18446744073709551615-18446744073709551615 00000000000000000000000000000000000000000011",
+     odd_ids},
+    {"edge",
+     "9223372036854775807 9223372036854775806 9223372036854775 9223372036854776 "
+     "9223372036854774808 9223370000000000000 9223370000000000 -9223372036854775808 0"},
     {"value", "0 1 -1 42 9223372036854775807 -9223372036854775808 abc 1.5 -0.25 3.0 1e3 007 foobar",
      odd_values},
     {"int", "0 1 2 -1 5 -3 100 9223372036854775807 -9223372036854775807"},
@@ -173,8 +187,11 @@ void Grammar::choose(Tokens alternatives, Command& out) {
 
 void Grammar::spoil(Command& command) {
   const auto at = 1 + below(command.size());
-  switch (below(3)) {
+  switch (below(4)) {
     case 0: command.resize(at); break;
+    case 3:
+      command.insert(command.begin() + static_cast<std::ptrdiff_t>(at), command[at - 1]);
+      break;
     case 1: command.insert(command.begin() + static_cast<std::ptrdiff_t>(at), word("junk")); break;
     default:
       if (at < command.size()) command[at] = word("junk");

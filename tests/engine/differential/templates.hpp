@@ -260,6 +260,28 @@ inline constexpr std::string_view large_templates[] = {
     "SORT_RO bign BY bigh->* LIMIT 0 9",
 };
 
+/// Numbers at the ends of their ranges, and forms that a careful program would not use.
+inline constexpr std::string_view edge_templates[] = {
+    "SET <str> <value> ( EX | PX | EXAT | PXAT ) <edge>",
+    "GETEX <str> ( EX | PX | EXAT | PXAT ) <edge>",
+    "( SETEX | PSETEX ) <str> <edge> <value>",
+    "( EXPIRE | PEXPIRE | EXPIREAT | PEXPIREAT ) <str> <edge> [ NX | XX | GT | LT ]",
+    "( TTL | PTTL | EXPIRETIME | PEXPIRETIME ) <str>",
+    "XADD <stream> <ids> a 1",
+    "XADD <stream> ( MAXLEN | MINID | NOMKSTREAM | LIMIT ) ( MAXLEN | MINID | = ) <ids> <ids> a 1",
+    "XADD <stream> <newid> a 1",
+    "( XRANGE | XREVRANGE ) <stream> [ <ids> ] <ids> <ids>",
+    "( XDEL | XTRIM | XLEN | XSETID ) <stream> <ids>",
+    "XREAD STREAMS <stream> <ids>",
+    "DEL <key>",
+    "ZADD <zset> { <score> <member> }",
+    "( ZRANGE | ZRANGESTORE <zset> ) <zset> <limit> <limit> { ( BYSCORE | BYLEX | REV | WITHSCORES "
+    "| LIMIT 0 1 ) }",
+    "( ZUNION | ZINTER | ZDIFF ) 1 <zset> { ( WITHSCORES | WEIGHTS 2 | AGGREGATE SUM ) }",
+    "LPOS <list> <member> { ( RANK 1 | COUNT 0 | MAXLEN 0 ) }",
+    "SINTERCARD 1 <set> { LIMIT 1 }",
+};
+
 /// What draws lots, waits, ends soon or goes to another database: for one engine and its log.
 inline constexpr std::string_view chance_templates[] = {
     "SPOP <set> [ 2 ]",
@@ -291,6 +313,18 @@ inline constexpr std::string_view scripts[] = {
     "return {err = 'MY error ' .. KEYS[1]}",
     "return redis.error_reply('ERR ' .. KEYS[2])",
     "return redis.status_reply('fine')",
+    "return redis.error_reply(ARGV[1])",
+    "return redis.error_reply('MY ' .. ARGV[1])",
+    "return redis.status_reply(ARGV[1])",
+    "return {{err = ARGV[1]}, {ok = ARGV[1]}}",
+    "return {err = ARGV[1]}",
+    "return redis.error_reply(ARGV[1]).err",
+    "return redis.status_reply(ARGV[1]).ok",
+    "error(ARGV[1])",
+    "error(redis.error_reply(ARGV[1]))",
+    "error({err = ARGV[1]})",
+    "return redis.pcall(ARGV[1]).err",
+    "return redis.call(ARGV[1])",
     "return redis.call('GET', KEYS[1])",
     "return redis.pcall('INCR', KEYS[1])",
     "return redis.call('INCR', KEYS[1])",

@@ -103,19 +103,18 @@ TEST(EmbeddedStore, KeepsErrorsOfABatchInTheirPlace) {
   EXPECT_EQ(replies[2], Value::integer(2));
 }
 
-TEST(EmbeddedStore, WaitsInTheMiddleOfABatch) {
+TEST(EmbeddedStore, CO12_RefusesABlockingCommandInABatchBeforeAnythingIsDone) {
   const auto store = memory();
-  std::thread pusher{[&] {
-    while (store->run({"GET", "before"}).get().is_null()) std::this_thread::yield();
-    store->run({"RPUSH", "list", "a"}).get();
-  }};
   Batch batch;
   batch.add({"SET", "before", "1"}).add({"BLPOP", "list", "0"}).add({"SET", "after", "1"});
-  const auto replies = store->run(std::move(batch)).get();
-  pusher.join();
-  ASSERT_EQ(replies.size(), 3U);
-  EXPECT_EQ(replies[1].as_items().at(1), Value::bulk_string("a"));
-  EXPECT_EQ(replies[2], Value::simple_string("OK"));
+  try {
+    (void)store->run(std::move(batch)).get();
+    ADD_FAILURE() << "it was not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::bad_argument) << error.message();
+    EXPECT_EQ(error.effect(), Effect::none);
+  }
+  EXPECT_EQ(store->run({"DBSIZE"}).get(), Value::integer(0));
 }
 
 // --- messages ---

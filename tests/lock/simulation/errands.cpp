@@ -5,6 +5,7 @@
 #include "sluice/fencing.hpp"
 #include "sluice/latch.hpp"
 #include "sluice/rate_limiter.hpp"
+#include "support/foreign.hpp"
 
 namespace sluice::simulation {
 namespace {
@@ -96,7 +97,13 @@ class SimLimiter final : public SimLock {
     co_await acquiring;
     co_return nullptr;
   }
+  /// A caller goes away while its request is on its way, too.
   Task<void> look() override {
+    constexpr auto take = [](RateLimiter& limiter) -> test::Foreign {
+      auto acquiring = limiter.try_acquire();
+      co_await acquiring;
+    };
+    take(limiter_).coroutine.destroy();
     auto asked = limiter_.available();
     co_await asked;
   }
