@@ -1,6 +1,9 @@
 // Histories of caches, filters, rooms, numbers and fences.
 #include <fmt/format.h>
 
+#include <map>
+#include <vector>
+
 #include "contract/late_line.hpp"
 #include "server/ended_logins.hpp"
 #include "sluice/cache_guard.hpp"
@@ -132,6 +135,31 @@ void second_invalidations(LatePlay& play) {
   cache.invalidate("k").get();
   play.say("invalidated");
   get("third");
+}
+
+void many_keys(LatePlay& play) {
+  LateShop shop{play};
+  const std::vector<std::string> keys{"k", "l", "m"};
+  const auto get = [&](std::string_view when) {
+    const auto load = [&](const std::vector<std::string>& missing) {
+      std::map<std::string, std::string> found;
+      for (const auto& key : missing) found[key] = shop.row;
+      return found;
+    };
+    std::string rows;
+    for (const auto& each : shop.cache.get_all(keys, load).get()) rows += *each.get() + ' ';
+    play.say(when, rows);
+  };
+  get("first");
+  shop.row = "2";
+  shop.cache.invalidate_all(keys).get();
+  get("second");
+  shop.row = "3";
+  shop.cache.clear().get();
+  get("third");
+  shop.row = "4";
+  for (const auto& key : keys) shop.cache.invalidate(key).get();
+  get("fourth");
 }
 
 // --- filters ---
@@ -366,6 +394,7 @@ std::vector<LateHistory> late_histories() {
           {"cache: loads that fail or find nothing", loads_that_fail_or_find_nothing},
           {"cache: a lease is renewed", a_lease_is_renewed},
           {"cache: second invalidations", second_invalidations},
+          {"cache: many keys", many_keys},
           {"filter: made and removed", a_filter_is_made_and_removed},
           {"filter: ends or stays", a_filter_ends_or_stays},
           {"filter: merged", filters_are_merged},
