@@ -35,6 +35,11 @@ enum class BloomAdders : std::uint8_t {
          ///< add() takes half the time or less. Two threads that add at once would lose keys.
 };
 
+/// The Guava that makes the same filter of the same order. Since 33.4.0 (pull request 7494) the
+/// hashes follow from the error rate, before from the size: 1.5 % of orders differ, and such
+/// filters cannot be merged. Files say how many hashes they have: those of either are read.
+enum class GuavaVersion : std::uint8_t { since_33_4, before_33_4 };
+
 struct BloomFilterOptions {
   BloomKind kind = BloomKind::blocked;
   /// How many different keys will be added. More of them: more false positives, which info() tells.
@@ -46,6 +51,7 @@ struct BloomFilterOptions {
   /// A filter that takes more memory is refused; one that grows stops growing.
   std::uint64_t max_bytes = 1ULL << 30;
   BloomAdders adders = BloomAdders::many;
+  GuavaVersion guava = GuavaVersion::since_33_4;  ///< of the kinds `guava` and `guava_32`
 };
 
 /// What a filter is now.
