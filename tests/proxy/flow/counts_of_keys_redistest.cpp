@@ -15,7 +15,7 @@ using CountsOfKeys = TwoServers;
 
 Texts words_of(const resp::CommandSpec& spec, const std::string& number) {
   const bool pops = spec.name.ends_with("mpop");
-  const std::string before = pops                            ? "0.01"
+  const std::string before = pops                             ? "0.01"
                              : spec.name.starts_with("evals") ? std::string(40, 'a')
                              : spec.name.starts_with("eval")  ? "return 1"
                                                               : "f";
@@ -40,7 +40,8 @@ TEST_F(CountsOfKeys, R07_AreRefusedInTheWordsOfTheServer) {
     direct(i).command({"FUNCTION", "LOAD",
                        "#!lua name=l\nredis.register_function('f', function() return 1 end)"});
   for (const auto& spec : resp::all_commands()) {
-    const bool is_known = !server.command({"COMMAND", "INFO", spec.name}).as_items().at(0).is_null();
+    const bool is_known =
+        !server.command({"COMMAND", "INFO", spec.name}).as_items().at(0).is_null();
     if (spec.rule != resp::KeyRule::counted || !is_known) continue;
     for (const auto* const number :
          {"-1", "0", "x", "1.5", "", " 1", "+1", "01", "1", "2", "3", "4", "99",
