@@ -111,9 +111,10 @@ class CountingFilter final : public Filter {
 }  // namespace
 
 Shape counting_shape(const BloomFilterOptions& options) {
-  const auto counters = optimal_bits(options.expected, options.error_rate);
+  const auto hashes = hashes_of_rate(options.error_rate);
+  const auto counters = sure_bits(options.expected, options.error_rate, hashes);
   return {.bits = (counters / counters_a_word + 1) * 64,
-          .hashes = hashes_of_rate(options.error_rate),
+          .hashes = hashes,
           .capacity = options.expected};
 }
 

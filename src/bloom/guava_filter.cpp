@@ -105,8 +105,10 @@ Shape guava_shape(const BloomFilterOptions& options) {
                 fmt::format("a Bloom filter of {} bits is larger than any of Guava (2^37 - 64): "
                             "expect fewer keys, or take another kind",
                             bits)};
+  const bool is_old = options.guava == GuavaVersion::before_33_4;
   return {.bits = words * 64,
-          .hashes = hashes_of_rate(options.error_rate),
+          .hashes = is_old ? std::min(hashes_of_size(bits, options.expected), most_hashes)
+                           : hashes_of_rate(options.error_rate),
           .capacity = options.expected};
 }
 

@@ -20,8 +20,9 @@ namespace {
 constexpr std::uint64_t largest_capacity = std::uint64_t{1} << 48;  // more than any memory holds
 
 Shape link_shape(std::uint64_t capacity, double error_rate) {
-  return {.bits = (optimal_bits(capacity, error_rate) / 64 + 1) * 64,
-          .hashes = hashes_of_rate(error_rate),
+  const auto hashes = hashes_of_rate(error_rate);
+  return {.bits = (sure_bits(capacity, error_rate, hashes) / 64 + 1) * 64,
+          .hashes = hashes,
           .capacity = capacity};
 }
 

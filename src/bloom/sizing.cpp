@@ -22,6 +22,13 @@ std::uint64_t optimal_bits(std::uint64_t keys, double error_rate) {
   return to_count(-static_cast<double>(keys) * std::log(error_rate) / (ln2 * ln2));
 }
 
+std::uint64_t sure_bits(std::uint64_t keys, double error_rate, unsigned hashes) {
+  const double k = hashes;
+  const double filled = -k * static_cast<double>(keys) / std::log1p(-std::pow(error_rate, 1 / k));
+  // A key whose second hash is 0 has one bit, which is set with k/bits: k/bits² of the keys.
+  return to_count(filled + 16 * k + std::sqrt(2 * k / std::max(error_rate, 1e-5)));
+}
+
 unsigned hashes_of_rate(double error_rate) {
   return static_cast<unsigned>(
       std::clamp(std::round(-std::log(error_rate) / ln2), 1.0, double{most_hashes}));

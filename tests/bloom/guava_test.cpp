@@ -2,6 +2,8 @@
 // false positives come out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -174,6 +176,34 @@ TEST(GuavaFilter, RefusesWhatGuavaDidNotWrite) {
 
 TEST(GuavaFilter, OfAnotherKindHasNoForm) {
   EXPECT_THROW(static_cast<void>(BloomFilter{}.to_guava()), Error);
+}
+
+/// As BloomFilter.java of 33.3.1 and of 33.4.0 reckons.
+unsigned hashes_of_guava(GuavaVersion version, std::uint64_t keys, double rate) {
+  const double by_size =
+      static_cast<double>(static_cast<std::uint64_t>(-static_cast<double>(keys) * std::log(rate) /
+                                                     std::pow(std::log(2.0), 2))) /
+      static_cast<double>(keys) * std::log(2.0);
+  const double wanted =
+      version == GuavaVersion::since_33_4 ? -std::log(rate) / std::log(2.0) : by_size;
+  return static_cast<unsigned>(std::max(1.0, std::floor(wanted + 0.5)));
+}
+
+TEST(GuavaFilter, BC09_HasTheHashesOfEitherVersion) {
+  int different = 0;
+  for (std::uint64_t keys = 1; keys <= 300; ++keys)
+    for (const double rate : {0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.001, 1e-4}) {
+      unsigned hashes[2];
+      for (const auto version : {GuavaVersion::since_33_4, GuavaVersion::before_33_4}) {
+        const BloomFilter filter{
+            {.kind = BloomKind::guava, .expected = keys, .error_rate = rate, .guava = version}};
+        hashes[static_cast<int>(version)] = filter.info().hashes;
+        EXPECT_EQ(filter.info().hashes, hashes_of_guava(version, keys, rate))
+            << keys << " " << rate;
+      }
+      different += hashes[0] != hashes[1];
+    }
+  EXPECT_GT(different, 0);
 }
 
 }  // namespace
