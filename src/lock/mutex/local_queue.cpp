@@ -50,8 +50,9 @@ LocalQueues& LocalQueue::queues() const noexcept {
 
 // --- callers that want to get in ---
 
+/// Nobody finds out that a hold without renewals was ended from outside: others ask the server.
 bool LocalQueue::is_certainly_inside() const {
-  return inside_ && inside_->state.load() == HoldState::held &&
+  return inside_ && lease_terms().watched && inside_->state.load() == HoldState::held &&
          watchdog().clock().steady() < inside_->certain_until.load();
 }
 
