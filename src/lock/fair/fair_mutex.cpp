@@ -38,12 +38,14 @@ FairQueue::FairQueue(Store& store, const std::string& name, const Terms& terms,
       deadlines_(key_with_prefix("redisson_lock_timeout", name)),
       tickets_(key_with_prefix("sluice_lock_tickets", name)) {}
 
-Task<AcquireReply> FairQueue::ask_acquire(const Identity& who, const std::string& inbox) {
+Task<AcquireReply> FairQueue::ask_acquire(const Identity& who, const std::string& inbox,
+                                          std::uint64_t came) {
+  const std::string since = std::to_string(came);
   const std::string lease = std::to_string(lease_terms().lease.count());
   const std::string claim = std::to_string(lease_terms().claim().count());
   const std::string_view keys[] = {key(), queue_, deadlines_, tickets_, names_.token};
   const std::string_view args[] = {who.owner(),    lease, who.request(), who.holder(),
-                                   names_.channel, claim, inbox};
+                                   names_.channel, claim, inbox,         since};
   return request_hold(who, scripts::lock_fair_acquire, keys, args);
 }
 

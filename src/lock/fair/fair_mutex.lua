@@ -6,9 +6,10 @@
 -- KEYS[1] lock hash   KEYS[2] queue   KEYS[3] deadlines   KEYS[4] tickets   KEYS[5] fencing counter
 -- ARGV[1] owner   ARGV[2] lease, ms   ARGV[3] request id   ARGV[4] holder, for people
 -- ARGV[5] channel   ARGV[6] claim, ms   ARGV[7] inbox; empty: do not wait
+-- ARGV[8] when it came, us; '0': now
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
 --        hand-over;
---        {ms, time, foreign}: refused. Look again in so many ms (-1: whenever); the server's time
+--        {ms, time, foreign, came}: refused. Look again in so many ms (-1: whenever); the server's time
 --        in ms; 1: a waiter or holder of Redisson's is before us, and will publish its release to
 --        our channel.
 local call = redis.call
@@ -18,7 +19,7 @@ local call = redis.call
 -- include lock/wait/queue.lua processes
 -- include lock/fair/fair_mutex.lua queue
 -- include lock/fair/hand_over.lua
-local me, lease, request, holder, channel, claim, inbox = unpack(ARGV)
+local me, lease, request, holder, channel, claim, inbox, came = unpack(ARGV)
 local holds = redis.pcall('HGET', KEYS[1], 'sluice:request')
 if holds == request then
   call('PEXPIRE', KEYS[1], lease)
@@ -53,12 +54,16 @@ if inbox == '' then
   return {left, server_time(), 0}
 end
 
--- Redisson drops the first of the queue by the clock of a client. A waiter of ours that was dropped
--- still has its ticket, and returns before all waiters that came later.
-local function return_to_the_front()
+local function arrival_of(owner)
+  return tonumber(string.match(call('HGET', KEYS[4], owner or '') or '', '^%S+ %d+ (%d+)'))
+end
+
+-- A waiter that was dropped returns before all waiters that came later. Redisson drops the first of
+-- the queue by the clock of a client: then it still has its ticket, and came before Redisson's, too.
+local function return_to_its_place()
   for place, other in ipairs(call('LRANGE', KEYS[2], 0, 999)) do
-    local came = string.match(call('HGET', KEYS[4], other) or '', '^%S+ %d+ (%d+)')
-    if not came or tonumber(came) > tonumber(arrived) then
+    local theirs = arrival_of(other)
+    if theirs and theirs > arrived or waits and not theirs then
       call('LINSERT', KEYS[2], 'BEFORE', other, me)
       return place - 1
     end
@@ -67,7 +72,7 @@ local function return_to_the_front()
 end
 
 local function find_or_take_place()
-  return call('LPOS', KEYS[2], me) or arrived and return_to_the_front()
+  return call('LPOS', KEYS[2], me) or arrived > 0 and return_to_its_place()
     or call('RPUSH', KEYS[2], me) - 1
 end
 
@@ -100,11 +105,16 @@ local function look_before(place)
   return many, foreign
 end
 
+arrived = tonumber(arrived or came)
+local before = call('LINDEX', KEYS[2], -1)
 local place = find_or_take_place()
 local deadline = set_deadline(place)
-arrived = arrived or server_time()
+if arrived == 0 then
+  server_time()
+  arrived = math.max(asked_us, (arrival_of(before) or 0) + 1)
+end
 call('HSET', KEYS[4], me,
-     string.format('%s %s %s %s ', request, claim, arrived, inbox) .. holder)
+     string.format('%s %s %.0f %s ', request, claim, arrived, inbox) .. holder)
 local many, foreign = look_before(place)
 -- Together they end, so that none of ours is taken for Redisson's; where some of Redisson's wait,
 -- not before one of those that came after us.
@@ -117,8 +127,10 @@ for i = 2, 4 do
 end
 -- Redisson tells its release to the first waiter alone, which may be dead.
 local rest = promise_look(KEYS[4], inbox, many, left, foreign and 500 or nil)
--- sharded: if not listens(inbox) then return {rest, -server_time(), foreign and 1 or 0} end
-return {rest, server_time(), foreign and 1 or 0}
+-- sharded: if not listens(inbox) then
+-- sharded:   return {rest, -server_time(), foreign and 1 or 0, arrived}
+-- sharded: end
+return {rest, server_time(), foreign and 1 or 0, arrived}
 
 -- script release
 -- End a hold and hand the lock over; or end the wait for one.
@@ -185,8 +197,8 @@ return shown
 -- part queue
 -- The queue of a fair lock as Redisson keeps it, and our tickets beside it.
 -- KEYS[2] list of owners, first come first   KEYS[3] sorted set of them by deadline, ms
--- KEYS[4] hash: owner -> ticket "request claim arrived inbox holder", times in ms. A waiter
---         without a ticket is Redisson's. Also the looks of lock/wait/queue.
+-- KEYS[4] hash: owner -> ticket "request claim arrived inbox holder", the claim in ms, when it came
+--         in us of the server's clock, no two at once. A waiter without a ticket is Redisson's. Also the looks of lock/wait/queue.
 local patience = 300000  -- that Redisson has with each that waits
 
 -- Moves the deadlines of all waiters behind `place`: O(n), as with Redisson.

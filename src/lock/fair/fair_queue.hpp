@@ -24,7 +24,8 @@ class FairQueue final : public HashLock {
   GiveUp give_up(const Identity& who) const override;
 
  private:
-  Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;
+  Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox,
+                                 std::uint64_t came) override;
   Task<Value> ask_force_release() override;
   AcquireReply read_acquire_reply(const Value& reply, std::string_view owner) const override;
   void granted(const std::shared_ptr<Hold>& hold) override;

@@ -22,8 +22,7 @@ local function drop(inbox)
       call('ZADD', KEYS[3], 'XX', 'INCR', -patience * gone, owner)
     end
   end
-  call('HDEL', KEYS[4], inbox)
--- sharded:   call('HDEL', KEYS[4], inbox .. ' heard')
+  forget_process(KEYS[4], inbox)
 end
 
 -- The first waiter leaves the queue.

@@ -161,7 +161,7 @@ Task<Holds> Group::wait_in_queue(Inbox::Subscription& inbox, const Identity& who
                                  std::stop_token stop) {
   bool keeps = false;
   std::vector<FencingToken> tokens;
-  const auto ask_in_queue = [&]() -> Task<AcquireReply> {
+  const auto ask_in_queue = [&](std::uint64_t) -> Task<AcquireReply> {
     Reply reply = co_await ask(who, inbox_->channel(), std::exchange(keeps, true));
     if (!reply.tokens.empty()) reply.refusal.granted = reply.tokens.front();
     tokens = std::move(reply.tokens);

@@ -20,6 +20,7 @@ local call = redis.call
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua list
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
@@ -106,6 +107,7 @@ return {way, rest, time, (held_by[way] or free[way]) and 0 or 1, kept}
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua list
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over

@@ -53,6 +53,7 @@ return tonumber(redis.call('GET', KEYS[2])) or next_token(KEYS[2], 1)
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua list
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over

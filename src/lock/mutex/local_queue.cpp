@@ -50,8 +50,9 @@ LocalQueues& LocalQueue::queues() const noexcept {
 
 // --- callers that want to get in ---
 
+/// Nobody finds out that a hold without renewals was ended from outside: others ask the server.
 bool LocalQueue::is_certainly_inside() const {
-  return inside_ && inside_->state.load() == HoldState::held &&
+  return inside_ && lease_terms().watched && inside_->state.load() == HoldState::held &&
          watchdog().clock().steady() < inside_->certain_until.load();
 }
 
@@ -115,7 +116,7 @@ Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until
   std::exception_ptr failure;
   bool waits_out = false;
   try {
-    reply = co_await ask_acquire(who, channel);
+    reply = co_await ask_acquire(who, channel, 0);
     if (reply->granted) hold = begin_requested(std::move(who), *reply->granted, sent);
   } catch (const Error& error) {
     failure = std::current_exception();
@@ -265,7 +266,7 @@ Task<LocalQueue::MaybeOutcome> LocalQueue::admit_one(std::optional<QueuedRequest
 Task<LocalQueue::MaybeOutcome> LocalQueue::wait_in_queue(QueuedRequest& request) {
   const Identity& who = request.who;
   QueuedWait queued{*request.subscription, lease_terms(),
-                    [this, &who] { return ask_noting_trouble(who); }};
+                    [this, &who](std::uint64_t) { return ask_noting_trouble(who); }};
   if (request.reply) queued.heard(*request.reply, request.sent);
   {
     const std::lock_guard lock{mutex_};
@@ -397,7 +398,7 @@ Task<AcquireReply> LocalQueue::ask_noting_trouble(const Identity& who) {
   std::exception_ptr trouble;
   AcquireReply reply;
   try {
-    reply = co_await ask_acquire(who, inbox_channel());
+    reply = co_await ask_acquire(who, inbox_channel(), 0);
   } catch (...) {
     trouble = std::current_exception();
   }

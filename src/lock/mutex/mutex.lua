@@ -63,6 +63,7 @@ if ARGV[5] == '' then
 end
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua list
 -- include lock/wait/queue.lua tickets
 return {stand(KEYS[3], KEYS[4], ARGV[5], left), server_time(), foreign}
 
@@ -131,6 +132,7 @@ end
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua list
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
@@ -152,6 +154,7 @@ local call = redis.call
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua list
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over
@@ -193,6 +196,7 @@ return {next_look(KEYS[3], KEYS[4], ARGV[6], left), server_time(), 0}
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua list
 -- include lock/wait/queue.lua tickets
 -- include lock/mutex/mutex.lua grant
 -- include lock/mutex/mutex.lua hand_over

@@ -22,7 +22,8 @@ std::string MutexWire::ticket_of(const Identity& who, std::string_view inbox) co
                            lease_terms().claim().count(), inbox, who.owner(), who.holder());
 }
 
-Task<AcquireReply> MutexWire::ask_acquire(const Identity& who, const std::string& inbox) {
+Task<AcquireReply> MutexWire::ask_acquire(const Identity& who, const std::string& inbox,
+                                          std::uint64_t) {
   const std::string ticket = ticket_of(who, inbox);
   const CallNames names{key()};
   const std::string_view args[] = {who.owner(), common().lease, who.request(), who.holder(),

@@ -49,7 +49,8 @@ class MutexWire : public HashLock {
   std::string ticket_of(const Identity& who, std::string_view inbox) const;
 
  protected:
-  Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;
+  Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox,
+                                 std::uint64_t came) override;
   Task<Value> ask_force_release() override;
   AcquireReply read_acquire_reply(const Value& reply, std::string_view owner) const override;
   /// `last`: token of the turn that ends. Repeatable, but a copy is answered `gone` where the first

@@ -154,7 +154,7 @@ local function reclaim()
 end
 
 -- part queue
--- The waiters: the list KEYS[3] of tickets "request inbox HOLDER", first come first served: while
+-- The waiters: the line KEYS[3] of tickets "request inbox HOLDER", first come first served: while
 -- the head wants more than there is, every waiter behind it waits too. A process gets its permits
 -- for `claim` ms only, until it says that it has taken over.
 --
@@ -175,7 +175,7 @@ local function opens_turn()
   end
   local passed = call('HINCRBY', KEYS[5], 'passed', 1)
   call('PEXPIRE', KEYS[5], queue_kept)
-  local ours = call('LLEN', KEYS[3]) + call('ZCARD', KEYS[2])
+  local ours = call('ZCARD', KEYS[3]) + call('ZCARD', KEYS[2])
   if not leave_to_strangers(KEYS[5], ARGV[1], passed - 1, ours, most_passed) then
     return false
   end
@@ -212,7 +212,7 @@ local function serve(me, moved)
       call('PUBLISH', inbox, string.format('grant %s 0 %.0f %s', request, server_time(), claim))
     end
     free = free - count
-    call('LPOP', KEYS[3])
+    remove(KEYS[3], ticket)
     moved = true
     ticket = first_ticket(KEYS[3], KEYS[5])
   end

@@ -77,7 +77,7 @@ Task<std::optional<bool>> PermitQueue::try_once(const PermitRequest& request,
   const std::string no_inbox;
   PermitReply said;
   try {
-    said = co_await ask_acquire(request.who, no_inbox);
+    said = co_await ask_acquire(request.who, no_inbox, 0);
   } catch (const Error& failure) {
     if (may_have_left_something(failure)) take_back(*this, request.who);
     throw;
@@ -121,7 +121,8 @@ Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept acc
 Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, SteadyTime until,
                               const Accept& accept) {
   Inbox::Subscription& inbox = waiter.inbox;
-  QueuedWait queued{inbox, request.terms, [&] { return ask_in_queue(request.who, waiter); }};
+  QueuedWait queued{inbox, request.terms,
+                    [&](std::uint64_t came) { return ask_in_queue(request.who, waiter, came); }};
   const std::stop_callback on_stop{request.stop,
                                    [&inbox] { inbox.post({.kind = InboxMessage::Kind::recheck}); }};
   const auto wanted = [&request] { return !request.stop.stop_requested(); };
@@ -135,14 +136,14 @@ Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, Stea
   }
 }
 
-Task<AcquireReply> PermitQueue::ask_in_queue(Identity who, Waiter& waiter) {
+Task<AcquireReply> PermitQueue::ask_in_queue(Identity who, Waiter& waiter, std::uint64_t came) {
   std::uint64_t heard_before = 0;
   {
     const std::lock_guard lock{mutex_};
     waiter.leads = false;
     heard_before = messages_;
   }
-  PermitReply said = co_await ask_acquire(who, inbox_->channel());
+  PermitReply said = co_await ask_acquire(who, inbox_->channel(), came);
   const std::lock_guard lock{mutex_};
   waiter.leads = said.leads;
   if (said.leads && messages_ != heard_before)  // a message may be younger than the reply

@@ -60,7 +60,7 @@ class PermitQueue final : public PermitWire, public std::enable_shared_from_this
   Task<bool> wait(PermitRequest request, SteadyTime until, Accept accept);
   Task<bool> stand(Waiter& waiter, const PermitRequest& request, SteadyTime until,
                    const Accept& accept);
-  Task<AcquireReply> ask_in_queue(Identity who, Waiter& waiter);
+  Task<AcquireReply> ask_in_queue(Identity who, Waiter& waiter, std::uint64_t came);
   Task<bool> listen(SteadyTime until);
   bool is_listening() const;
   void heard(const Message& message);

@@ -5,14 +5,15 @@
 -- script acquire
 -- Take permits, or wait for them in the queue.
 -- ARGV[1] channel   ARGV[2] request id   ARGV[3] HOLDER (see lock/semaphore/parts.lua)
--- ARGV[4] inbox of the waiter; empty: do not wait
+-- ARGV[4] inbox of the waiter; empty: do not wait   ARGV[5] when it came, us; '0': now
 -- Reply: 1: held by this request, now or since an earlier copy of it or a hand-over;
---        {ms, time, leads}: refused. When to ask again, the server's time in ms, and 1 if the
---        request is the head of the queue.
+--        {ms, time, leads, came}: refused. When to ask again, the server's time in ms, 1 if the
+--        request is the head of the queue, and when it came.
 -- include lock/hold/parts.lua server_time
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
 -- include lock/semaphore/parts.lua holds
@@ -48,9 +49,9 @@ local left = first[2] and math.max(0, tonumber(first[2]) - server_time()) or -1
 if leads and chance_left > 0 then
   left = left < 0 and chance_left or math.min(left, chance_left)
 end
-local rest = stand(KEYS[3], KEYS[5], ticket, left)
--- sharded: if not listens(ARGV[4]) then return {rest, -server_time(), leads and 1 or 0} end
-return {rest, server_time(), leads and 1 or 0}
+local rest, came = stand(KEYS[3], KEYS[5], ticket, left, ARGV[5])
+-- sharded: if not listens(ARGV[4]) then return {rest, -server_time(), leads and 1 or 0, came} end
+return {rest, server_time(), leads and 1 or 0, came}
 
 -- script release
 -- End holds, and give what is free to the waiters; or end a wait.
@@ -62,6 +63,7 @@ return {rest, server_time(), leads and 1 or 0}
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
 -- include lock/semaphore/parts.lua holds
@@ -71,7 +73,7 @@ if before then
   return tonumber(before)
 end
 local back = reclaim()
-local moved = ARGV[2] ~= '' and call('LREM', KEYS[3], 1, ARGV[2]) > 0
+local moved = ARGV[2] ~= '' and remove(KEYS[3], ARGV[2]) > 0
 local ended = 0
 for i = 3, #ARGV do
   local permits = give_back(ARGV[i])
@@ -99,6 +101,7 @@ return ended
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
 -- include lock/semaphore/parts.lua holds
@@ -191,6 +194,7 @@ return prolonged
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
 -- include lock/semaphore/parts.lua holds

@@ -48,8 +48,10 @@ Task<Value> ask_release(Store& store, const PermitNames& names, const Identity& 
 
 }  // namespace
 
-Task<PermitReply> PermitWire::ask_acquire(const Identity& who, const std::string& inbox) const {
-  const std::string_view args[] = {names_.channel, who.request(), who.holder(), inbox};
+Task<PermitReply> PermitWire::ask_acquire(const Identity& who, const std::string& inbox,
+                                          std::uint64_t came) const {
+  const std::string since = std::to_string(came);
+  const std::string_view args[] = {names_.channel, who.request(), who.holder(), inbox, since};
   const Value reply = co_await store().run(scripts::lock_semaphore_acquire, keys_of(names_),
                                            Words{args}, {.repeatable = true});
   co_return permit_reply_of(reply, names_.queue);
@@ -164,7 +166,7 @@ Task<SemaphoreInfo> PermitWire::ask_info() const {
   batch.add(scripts::lock_semaphore_change, keys_of(names_), args)
       .add({"ZRANGE", names_.holds, "0", last_shown, "WITHSCORES"})
       .add({"TIME"})
-      .add({"LRANGE", names_.queue, "0", last_shown})
+      .add({"ZRANGE", names_.queue, "0", last_shown})
       .add({"HGETALL", names_.people});
   const std::vector<Value> replies = co_await store().run(std::move(batch));
   for (const Value& reply : replies)

@@ -22,7 +22,8 @@ class PermitWire : public Resource {
 
   /// Repeatable: a copy finds what the first has got. `inbox`: where to hear of a hand-over; empty:
   /// the request is not put into the queue.
-  Task<PermitReply> ask_acquire(const Identity& who, const std::string& inbox) const;
+  Task<PermitReply> ask_acquire(const Identity& who, const std::string& inbox,
+                                std::uint64_t came) const;
   /// Reply: how many holds of the request were ended.
   Task<Value> ask_end(const Identity& who, CallOptions options) override;
   /// Ends the hold of one member. Copies of the request get the answer of the first.

@@ -4,10 +4,11 @@
 -- KEYS, ARGV[1] to ARGV[5]: see lock/shared/settle
 -- ARGV[6] request id   ARGV[7] kind: r or w   ARGV[8] owner   ARGV[9] lease, ms
 -- ARGV[10] holder, for people   ARGV[11] ticket (see lock/shared/settle); empty: do not wait
+-- ARGV[12] when it came, us; '0': now
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
 --        hand-over. Readers that are in together share that of the first of them;
---        {ms, time, foreign}: refused. As lock/mutex/acquire; 1: a holder in the way knows no
---        queue;
+--        {ms, time, foreign, came}: refused. As lock/mutex/acquire; 1: a holder in the way knows no
+--        queue; when it came;
 --        "upgrade": this owner reads.
 -- include lock/hold/parts.lua server_time
 -- include lock/shared/holds.lua holds
@@ -15,6 +16,7 @@
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/holds.lua survey
 -- include lock/shared/settle.lua
@@ -83,7 +85,7 @@ if not mode and chance_left == 0 then
   end
   if call('EXISTS', KEYS[3], KEYS[4]) > 0 then
     if ticket ~= '' then
-      stand(queue, KEYS[5], ticket, -1)
+      stand(queue, KEYS[5], ticket, -1, ARGV[12])
     end
     pass_on(1, 0, 0)
     if is_in() then
@@ -98,7 +100,7 @@ end
 if may then
   local token = token_of_new(kind)  -- of an owner that may believe that an earlier hold is lost
   if ticket ~= '' then
-    call('LREM', queue, 0, ticket)
+    remove(queue, ticket)
     forget_looks()
   end
   take(kind, request, owner, holder, lease)
@@ -114,8 +116,8 @@ end
 if mode == 'write' then
   foreign = not writer_is_ours()
 end
-local rest = stand(queue, KEYS[5], ticket, left)
+local rest, came = stand(queue, KEYS[5], ticket, left, ARGV[12])
 -- sharded: if not listens(inbox_of(ticket)) then
--- sharded:   return {rest, -server_time(), foreign and 1 or 0}
+-- sharded:   return {rest, -server_time(), foreign and 1 or 0, came}
 -- sharded: end
-return {rest, server_time(), foreign and 1 or 0}
+return {rest, server_time(), foreign and 1 or 0, came}

@@ -288,5 +288,5 @@ for i = 1, #fields, 2 do
     end
   end
 end
-return {server_time(), call('GET', KEYS[2]), holders, call('LRANGE', KEYS[3], 0, ARGV[2]),
-        call('LRANGE', KEYS[4], 0, ARGV[2])}
+return {server_time(), call('GET', KEYS[2]), holders, call('ZRANGE', KEYS[3], 0, ARGV[2]),
+        call('ZRANGE', KEYS[4], 0, ARGV[2])}

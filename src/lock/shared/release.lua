@@ -12,6 +12,7 @@
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/holds.lua survey
 -- include lock/shared/settle.lua
@@ -62,7 +63,7 @@ local function end_writing(owner)
 end
 
 if ticket ~= '' then
-  call('LREM', kind == 'r' and KEYS[4] or KEYS[3], 0, ticket)
+  remove(kind == 'r' and KEYS[4] or KEYS[3], ticket)
   forget_looks()
 end
 local entries, _, owner = hold_of(KEYS[1], ARGV[1], kind, request)
@@ -92,6 +93,7 @@ return 1
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua strangers
 -- include lock/wait/queue.lua processes
+-- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/shared/settle.lua
 -- include lock/hold/parts.lua denied

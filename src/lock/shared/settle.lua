@@ -1,4 +1,4 @@
--- Which waiter of a read-write lock is next. Waiters stand in two lists of tickets
+-- Which waiter of a read-write lock is next. Waiters stand in two lines of tickets
 --   "KIND REQUEST CLAIM INBOX OWNER HOLDER"
 -- and hear in their process's inbox that they are in. A process has CLAIM ms to say that it took
 -- over.
@@ -31,18 +31,18 @@ end
 
 -- The first ticket of a queue whose process runs.
 local function first_of(queue)
-  local ticket = call('LINDEX', queue, 0)
+  local ticket = call(range, queue, 0, 0)[1]
   while ticket do
     local inbox = inbox_of(ticket)
     if not inbox then
-      call('LPOP', queue)
+      remove(queue, ticket)
     elseif runs(KEYS[5], inbox) then
       return ticket
     else
       drop(KEYS[3], KEYS[5], inbox)
       drop(KEYS[4], KEYS[5], inbox)
     end
-    ticket = call('LINDEX', queue, 0)
+    ticket = call(range, queue, 0, 0)[1]
   end
 end
 
@@ -105,7 +105,7 @@ local function grant_first(queue)
   local kind, request, claim, inbox, owner, holder =
     string.match(ticket, '^(%a) (%S+) (%d+) (%S+) (%S+) (.*)$')
   local token = token_of_new(kind)
-  call('LPOP', queue)
+  remove(queue, ticket)
   take(kind, request, owner, holder, tonumber(claim))
   if not forget_looks() then
     expect_claim(KEYS[5], inbox, claim)
@@ -133,7 +133,7 @@ local function pass_on(payload, handed, past)
     call('DEL', KEYS[5])
     return call('PUBLISH', ARGV[2], payload) > 0 and leave_to_strangers(KEYS[5], ARGV[2])
   end
-  local waiting = call('LLEN', KEYS[3]) + (reader and 1 or 0)
+  local waiting = call('ZCARD', KEYS[3]) + (reader and 1 or 0)
   if leave_to_strangers(KEYS[5], ARGV[2], handed, waiting, most_handed) then
     call('PUBLISH', ARGV[2], payload)
     return call_first(KEYS[3], chance) or call_first(KEYS[4], chance)

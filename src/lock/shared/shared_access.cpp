@@ -95,13 +95,15 @@ std::string SharedAccess::ticket_of(const Identity& who, std::string_view inbox)
                            lease_terms().claim().count(), inbox, who.owner(), who.holder());
 }
 
-Task<AcquireReply> SharedAccess::ask_acquire(const Identity& who, const std::string& inbox) {
+Task<AcquireReply> SharedAccess::ask_acquire(const Identity& who, const std::string& inbox,
+                                             std::uint64_t came) {
+  const std::string since = std::to_string(came);
   const std::string ticket = ticket_of(who, inbox);
   const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers,
                                    names_.looks};
   const std::string_view args[] = {names_.hold_keys, names_.channel, preference_, overtaking_,
                                    hand_overs_,      who.request(),  letter(),    who.owner(),
-                                   lease_,           who.holder(),   ticket};
+                                   lease_,           who.holder(),   ticket,      since};
   return request_hold(who, scripts::lock_shared_acquire, keys, args);
 }
 

@@ -45,7 +45,8 @@ class SharedAccess final : public LockResource {
   void check(OwnerState& owner) const override;
 
  private:
-  Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) override;
+  Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox,
+                                 std::uint64_t came) override;
   Task<Value> ask_force_release() override;
   AcquireReply read_acquire_reply(const Value& reply, std::string_view owner) const override;
 

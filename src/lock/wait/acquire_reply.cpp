@@ -7,7 +7,7 @@ namespace sluice::lock {
 using std::chrono::milliseconds;
 
 bool is_refusal(const Value& reply) {
-  return reply.is_aggregate() && reply.as_items().size() == 3 &&
+  return reply.is_aggregate() && (reply.as_items().size() == 3 || reply.as_items().size() == 4) &&
          std::ranges::all_of(reply.as_items(),
                              [](const Value& item) { return item.type() == Value::Type::integer; });
 }
@@ -20,6 +20,7 @@ AcquireReply refusal_of(const Value& reply, std::string_view foreign_channel,
           .time = std::chrono::abs(milliseconds{items[1].as_integer()}),
           .foreign_channel = std::string{items[2].as_integer() == 1 ? foreign_channel : ""},
           .queue = std::string{queue},
+          .came = items.size() > 3 ? static_cast<std::uint64_t>(items[3].as_integer()) : 0,
           .unheard = items[1].as_integer() < 0};
 }
 

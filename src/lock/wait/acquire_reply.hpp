@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,11 +21,12 @@ struct AcquireReply {
   std::chrono::milliseconds time{};  ///< refused: the server's time
   /// Set when the holder in the way does not know the queue. It publishes its release here.
   std::string foreign_channel;
-  std::string queue;     ///< refused: where it waits
+  std::string queue;       ///< refused: where it waits
+  std::uint64_t came = 0;  ///< refused: since when it waits, as the server has it; 0: not said
   bool unheard = false;  ///< ... and in a cluster: this process is not heard where the lock is now
 };
 
-/// {ms, time, foreign}, all integers. The time is negative where this process is not heard.
+/// {ms, time, foreign} or {ms, time, foreign, came}, all integers. The time is negative where this process is not heard.
 bool is_refusal(const Value& reply);
 /// REQUIRES: is_refusal(reply). `foreign_channel`: what to listen to if the reply says so.
 AcquireReply refusal_of(const Value& reply, std::string_view foreign_channel,

@@ -105,6 +105,7 @@ void Inbox::hear(const Message& message) {
   }
   std::string_view rest = message.payload;
   const auto verb = take_word(rest);
+  if (verb == "gone") return look_at_all();
   const auto request = take_word(rest);
   if (!call(request, verb, rest)) pending_releases_->give_up(request);
 }

@@ -3,7 +3,8 @@
 /// in the slot of its keys alone: there it is one channel for each slot in which the process waits.
 ///
 /// A message is "grant REQUEST TOKEN TIME TTL" (the hold of that request is in force since TIME of
-/// the server's clock, for TTL ms) or "look REQUEST MS" (look at the lock in so many ms). Each wait
+/// the server's clock, for TTL ms), "look REQUEST MS" (look at the lock in so many ms), or "gone"
+/// (this process was taken for dead, and has lost its places in a queue: all waits look). Each wait
 /// has a Subscription under its request id. After a gap in the messages every wait looks at its
 /// lock at once; and after this process stood still, since the server may have dropped its tickets.
 ///

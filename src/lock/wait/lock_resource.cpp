@@ -65,7 +65,7 @@ Task<std::shared_ptr<Hold>> LockResource::try_enter(Identity who) {
   const SteadyTime sent = watchdog().clock().steady();
   AcquireReply reply;
   try {
-    reply = co_await ask_acquire(who, {});
+    reply = co_await ask_acquire(who, {}, 0);
   } catch (const Error& failure) {
     if (may_have_left_something(failure)) take_back(*this, who);
     throw;
@@ -106,8 +106,9 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(std::shared_ptr<Inbox> i
                                                         SteadyTime until, std::stop_token stop) {
   // before the request, so that no grant is missed
   Inbox::Subscription subscription{inbox, std::string{who.request()}};
-  QueuedWait queued{subscription, lease_terms(),
-                    [this, &who, &inbox] { return ask_acquire(who, inbox->channel()); }};
+  QueuedWait queued{subscription, lease_terms(), [this, &who, &inbox](std::uint64_t came) {
+                      return ask_acquire(who, inbox->channel(), came);
+                    }};
   const std::stop_callback on_stop{
       stop, [&subscription] { subscription.post({.kind = InboxMessage::Kind::recheck}); }};
   const auto wanted = [&stop] { return !stop.stop_requested(); };

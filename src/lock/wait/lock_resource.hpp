@@ -61,8 +61,10 @@ class LockResource : public Resource, public std::enable_shared_from_this<LockRe
  protected:
   /// Asks for a hold; `who` must outlive the Task. Repeatable: a copy finds the request id of the
   /// first. `inbox`: where to hear of a hand-over; empty: the request is not put into the queue.
+  /// `came`: see QueuedWait::Ask.
   /// Throws Error (unsynced) when too few replicas have the hold in time; it is taken back then.
-  virtual Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox) = 0;
+  virtual Task<AcquireReply> ask_acquire(const Identity& who, const std::string& inbox,
+                                         std::uint64_t came) = 0;
   virtual Task<Value> ask_force_release() = 0;
   /// What the acquire script replied. Throws Error (protocol) for what it cannot have replied.
   virtual AcquireReply read_acquire_reply(const Value& reply, std::string_view owner) const = 0;

@@ -76,11 +76,49 @@ end
 -- look. So that this is within the claim, all processes look about once a second, wherever they
 -- stand, and where several waits of one process may be granted, the time in the reply is negative
 -- for a process that is not heard: then all of them look.
+--
+-- The server may stand still itself: then nobody can keep a promise. The field sluice:inbox:due says
+-- "DUE TILL", ms: by when the next look is due, 0 where none is. Where a second has passed since
+-- and nothing at all has come to this queue, it was the server, as far as it can tell: all are
+-- excused till half a second later, TILL, since what they sent meanwhile is there already. Processes
+-- that are dead cost that once: no look is missed before somebody has looked again.
 -- REQUIRES: parts inbox and server_time
 local queue_kept = '60000'   -- ms: longer than any rest
 local most_counted = 30      -- processes before a ticket
 local grace = 2000           -- ms, for a look that comes late
 local next_waiter_looks = 1500  -- ms: a beat of its process, and the way
+local on_its_way = 500       -- ms, of a look that was sent
+local too_quiet = 1000       -- ms after a look was due: the server was away
+local absences = {}          -- of the server, by the looks
+
+local function note_absence(looks, due, till)
+  absences[looks] = {due = due, till = till}
+  redis.call('HDEL', looks, '')  -- a write that needs no memory: then no other is refused
+  redis.call('HSET', looks, 'sluice:inbox:due', string.format('%.0f %.0f', due, till))
+end
+
+local function absence(looks)
+  if not absences[looks] then
+    local text = redis.call('HGET', looks, 'sluice:inbox:due') or '0 0'
+    local due, till = string.match(text, '(%d+) (%d+)')
+    due, till = tonumber(due), tonumber(till)
+    absences[looks] = {due = due, till = till}
+    local now = server_time()
+    if due > 0 and due + too_quiet < now then
+      note_absence(looks, 0, now + on_its_way)
+    elseif due > 0 and due < now then
+      note_absence(looks, now + 1000, till)  -- the first looks within a second
+    end
+  end
+  return absences[looks]
+end
+
+local function expect_look(looks, at)
+  local known = absence(looks)
+  if known.due == 0 or known.due > at then
+    note_absence(looks, at, known.till)
+  end
+end
 
 -- sharded: local function this_node()
 -- sharded:   local id = redis.pcall('CLUSTER', 'MYID')
@@ -134,11 +172,13 @@ local function expect_claim(looks, inbox, claim)
   local till = tonumber(redis.call('HGET', looks, inbox) or nil)
   if not till or till > server_time() + ms then
     promise(looks, inbox, ms)
+    expect_look(looks, server_time() + ms - too_quiet)
   end
 end
 
 local function runs(looks, inbox)
   local till = tonumber(redis.call('HGET', looks, inbox) or nil)
+  till = till and math.max(till, absence(looks).till)
 -- sharded:   if not listens(inbox) then
 -- sharded:     return till and till >= server_time()
 -- sharded:       and not (redis.call('HGET', looks, inbox .. ' heard') and is_at_home(looks))
@@ -157,50 +197,32 @@ local function promise_look(looks, inbox, many, left, pace)
   if left >= 0 then
     rest = math.min(rest, left + 100 * many)
   end
+  local excused = absence(looks).till - server_time()
+  if excused > 0 then
+    rest = math.min(rest, excused + 1)
+  end
   promise(looks, inbox, rest + grace)
+  expect_look(looks, server_time() + rest)
   return rest
 end
 
--- part tickets
--- A queue that is a list of tickets.
--- REQUIRES: part processes
-local function drop(queue, looks, inbox)
-  for _, ticket in ipairs(redis.call('LRANGE', queue, 0, -1)) do
-    if inbox_of(ticket) == inbox then
-      redis.call('LREM', queue, 1, ticket)
-    end
-  end
-  redis.call('HDEL', looks, inbox)
+-- All tickets of a process have left. If it runs after all, all its waits look, and return.
+local function forget_process(looks, inbox)
 -- sharded:   redis.call('HDEL', looks, inbox .. ' heard')
-end
-
--- The first ticket of a process that runs; nil: there is none. Those before it have left.
-local function first_ticket(queue, looks)
-  local ticket = redis.call('LINDEX', queue, '0')
-  while ticket do
-    local inbox = inbox_of(ticket)
-    if not inbox then
-      redis.call('LPOP', queue)
-    elseif runs(looks, inbox) then
-      return ticket
-    else
-      drop(queue, looks, inbox)
-    end
-    ticket = redis.call('LINDEX', queue, '0')
+  if redis.call('HDEL', looks, inbox) > 0 then
+    redis.call('PUBLISH', inbox, 'gone')
   end
 end
 
 -- How many processes that run, among the first hundred tickets. Fewer than there are: then the
--- process looks more often than it must. Also, whether the ticket is there; nil: not known.
-local function processes_before(queue, looks, ticket)
+-- process looks more often than it must. `range`: the command that reads the queue.
+local function processes_before(range, queue, looks, ticket)
   local known, many = {[inbox_of(ticket)] = true}, 0
   local first, last = '0', '49'
   for _ = 1, 2 do
-    local tickets = redis.call('LRANGE', queue, first, last)
+    local tickets = redis.call(range, queue, first, last)
     for _, other in ipairs(tickets) do
-      if other == ticket then
-        return many, true
-      elseif many == most_counted then
+      if other == ticket or many == most_counted then
         return many
       end
       local inbox = inbox_of(other) or ''
@@ -209,30 +231,90 @@ local function processes_before(queue, looks, ticket)
         many = many + (runs(looks, inbox) and 1 or 0)
       end
     end
-    if #tickets < 50 then
-      return many, false
-    end
     first, last = '50', '99'
   end
   return many
 end
 
+-- part list
+-- A queue that is a list of tickets.
+local range = 'LRANGE'
+
+local function remove(queue, ticket)
+  return redis.call('LREM', queue, 1, ticket)
+end
+
+local function take_place(queue, ticket)
+  if not redis.call('LPOS', queue, ticket) then
+    redis.call('RPUSH', queue, ticket)
+  end
+end
+
+-- part line
+-- A queue that is a sorted set of tickets by when they came, in us of the server's clock, no two at
+-- once. A waiter whose ticket was lost says when it came, and has its old place again.
+-- REQUIRES: part server_time
+local range = 'ZRANGE'
+
+local function remove(queue, ticket)
+  return redis.call('ZREM', queue, ticket)
+end
+
+-- When it came. `came`: as an earlier copy was told; '0': it is new.
+local function take_place(queue, ticket, came)
+  local since = redis.call('ZSCORE', queue, ticket)
+  if since then
+    return tonumber(since)
+  end
+  server_time()
+  since = tonumber(came)
+  if since == 0 then
+    local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
+    since = math.max(asked_us, (tonumber(last) or 0) + 1)
+  end
+  redis.call('ZADD', queue, string.format('%.0f', since), ticket)
+  return since
+end
+
+-- part tickets
+-- A queue of tickets.
+-- REQUIRES: parts processes, and list or line
+local function drop(queue, looks, inbox)
+  for _, ticket in ipairs(redis.call(range, queue, 0, -1)) do
+    if inbox_of(ticket) == inbox then
+      remove(queue, ticket)
+    end
+  end
+  forget_process(looks, inbox)
+end
+
+-- The first ticket of a process that runs; nil: there is none. Those before it have left.
+local function first_ticket(queue, looks)
+  local ticket = redis.call(range, queue, '0', '0')[1]
+  while ticket do
+    local inbox = inbox_of(ticket)
+    if not inbox then
+      remove(queue, ticket)
+    elseif runs(looks, inbox) then
+      return ticket
+    else
+      drop(queue, looks, inbox)
+    end
+    ticket = redis.call(range, queue, '0', '0')[1]
+  end
+end
+
 -- In how many ms the process of a ticket looks again.
 local function next_look(queue, looks, ticket, left)
-  local many = processes_before(queue, looks, ticket)
+  local many = processes_before(range, queue, looks, ticket)
   return promise_look(looks, inbox_of(ticket), many, left)
 end
 
-local function stand(queue, looks, ticket, left)
-  local many, stands = processes_before(queue, looks, ticket)
-  if stands == nil then
-    stands = redis.call('LPOS', queue, ticket)
-  end
-  if not stands then
-    redis.call('RPUSH', queue, ticket)
-  end
-  local rest = promise_look(looks, inbox_of(ticket), many, left)
+-- The same for one that may not stand there yet; and when it came, in a line.
+local function stand(queue, looks, ticket, left, came)
+  local since = take_place(queue, ticket, came)
+  local rest = next_look(queue, looks, ticket, left)
   redis.call('PEXPIRE', queue, queue_kept)
   redis.call('PEXPIRE', looks, queue_kept)
-  return rest
+  return rest, since
 end

@@ -8,6 +8,7 @@ using std::chrono::milliseconds;
 
 void QueuedWait::heard(const AcquireReply& answer, SteadyTime sent) {
   heard_ = Heard{answer, sent};
+  if (answer.came > 0) came_ = answer.came;
   if (answer.time > milliseconds{0}) box_.inbox().note_time({.sent = sent, .time = answer.time});
 }
 
@@ -55,7 +56,7 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
     if (!heard_) {
       const SteadyTime sent = clock.steady();
       try {
-        AcquireReply answer = co_await ask_();
+        AcquireReply answer = co_await ask_(came_);
         heard(answer, sent);
       } catch (const Error& failure) {
         if (!patience.lasts(failure)) throw;

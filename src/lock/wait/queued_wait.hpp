@@ -24,8 +24,9 @@ namespace sluice::lock {
 class QueuedWait {
  public:
   /// Asks for the hold, and for a place in the queue if it is refused. Repeated calls are copies of
-  /// one request: that of the subscription.
-  using Ask = std::function<Task<AcquireReply>()>;
+  /// one request: that of the subscription. `came`: AcquireReply::came of the first refusal, for its
+  /// old place in the queue where the ticket was lost; 0: there was none.
+  using Ask = std::function<Task<AcquireReply>(std::uint64_t came)>;
 
   /// `terms`: of a hold that a request is granted. The box must outlive the QueuedWait.
   QueuedWait(Inbox::Subscription& box, const Terms& terms, Ask ask)
@@ -54,6 +55,7 @@ class QueuedWait {
   const Terms terms_;
   const Ask ask_;
   std::optional<Heard> heard_;
+  std::uint64_t came_ = 0;
   ListenerBesideStrangers foreigners_;
   std::string foreign_channel_;  // that they are heard on
   bool refused_ = false;         // at least once: what is granted since was perhaps not heard

@@ -93,7 +93,9 @@ TEST_F(FairModel, OneAtATimeAndNobodyIsForgotten) {
       const auto holder_before = holder();
       step(processes);
       if (const auto inside_now = holder(); !inside_now.empty() && inside_now != holder_before) {
-        ASSERT_FALSE(!before.empty() && !queue().empty() && before.front() == queue().front())
+        // A late copy of the question of one that is in may stand at its old place.
+        ASSERT_FALSE(!before.empty() && !queue().empty() && before.front() == queue().front() &&
+                     inside_now != before.front())
             << "seed " << seed << ", step " << i << ": somebody got past the first in the queue";
       }
       // one of ours at most, and none while Redisson is in

@@ -21,7 +21,7 @@ class ServerSemaphore : public ServerLock {
   /// Waits until so many tickets stand in the queue.
   void await_tickets(int many, const std::string& queue = "sluice_semaphore_queue:{desks}") {
     const auto patience = std::chrono::steady_clock::now() + 60s;
-    while (side_.command({"LLEN", queue}).as_integer() != many) {
+    while (side_.command({"ZCARD", queue}).as_integer() != many) {
       ASSERT_LT(std::chrono::steady_clock::now(), patience) << "nobody waits in " << queue;
       std::this_thread::yield();
     }

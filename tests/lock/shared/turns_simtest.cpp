@@ -15,7 +15,7 @@ class Turns : public VirtualShared {
   }
   void put_dead_writer_first() {
     store_
-        ->run({"LPUSH", "sluice_rw_writers:{prices}",
+        ->run({"ZADD", "sluice_rw_writers:{prices}", "1",
                "w r1 2022 sluice:inbox:of-nobody dead:1 host 1 t1 dead"})
         .get();
   }

@@ -67,8 +67,8 @@ class VirtualShared : public VirtualLock {
     return "{prices}:" + owner.text + ":rwlock_timeout:" + std::to_string(entry);
   }
   std::string mode() { return field("prices", "mode"); }
-  std::int64_t length(std::string_view list) {
-    return store_->run({"LLEN", list}).get().as_integer();
+  std::int64_t length(std::string_view line) {
+    return store_->run({"ZCARD", line}).get().as_integer();
   }
   /// Nothing of the lock is left but its counter.
   /// But the counter, and answers to forced releases, which have a TTL.

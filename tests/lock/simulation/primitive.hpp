@@ -64,6 +64,7 @@ struct Primitive {
   bool permits = false;     ///< there is a number of them
   std::uint32_t most = 1;   ///< permits at once
   bool first_come = false;  ///< is first served, in the way of Redisson's fair lock
+  bool in_order = false;    ///< is first served, of those that want to be in the same way
   /// So many processes may stand still or be cut off at once: each costs those behind it two
   /// seconds when its turn comes, and no more.
   std::size_t steps_over = 0;

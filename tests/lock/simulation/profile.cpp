@@ -213,6 +213,25 @@ void add_durable(Profile& profile) {
   profile.faults_for = 10s;
 }
 
+/// The server stands still and goes on: nobody loses a place, nobody sleeps beside a free lock.
+void add_paused(Profile& profile) {
+  leave_only(profile, {Fault::hang});
+  Dice& dice = profile.dice;
+  profile.prompt = profile.patient = profile.watched = true;
+  profile.processes = 1 + dice.below(4);
+  constexpr std::size_t crowds[] = {2, 10, 30};
+  profile.actors = dice.one_of(crowds);
+  profile.rounds = 2;
+  profile.lease = dice.chance(30) ? 3s : 30s;
+  constexpr nanoseconds holds[] = {10ms, 100ms, 1s};
+  profile.longest_hold = dice.one_of(holds);
+  constexpr nanoseconds rests[] = {30ms, 3s, 20s};
+  profile.longest_rest = dice.one_of(rests);
+  profile.longest_hang = 6s;
+  profile.between_faults = 4s;
+  profile.faults_for = 30s;
+}
+
 void add_outage(Profile& profile) {
   leave_only(profile, {Fault::outage});
   profile.lasting = profile.outlives = true;
@@ -333,6 +352,10 @@ constexpr Trouble troubles[] = {
      .about = "a machine is suspended: its steady clock stands still",
      .add = add_suspend,
      .primitives = held},
+    {.name = "paused",
+     .about = "the server stands still for up to 6 s, while processes have many waiters",
+     .add = add_paused,
+     .primitives = beside_strangers},
     {.name = "strangers",
      .about = "Redisson's waiters beside one hot thread of ours",
      .add = add_strangers,

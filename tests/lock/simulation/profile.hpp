@@ -107,7 +107,9 @@ struct Profile {
   std::chrono::nanoseconds blocks{};        ///< a callback
   std::chrono::milliseconds other_lease{};  ///< of all names but the first
   std::chrono::nanoseconds longest_stop{};
-  std::chrono::nanoseconds comes_late{};  ///< the first process
+  std::chrono::nanoseconds longest_hang{};  ///< of the server; 0: 2 to 5 s
+  bool prompt = false;                      ///< no lock is free for long while somebody waits
+  std::chrono::nanoseconds comes_late{};    ///< the first process
 };
 
 }  // namespace sluice::simulation

@@ -23,7 +23,9 @@ class Workload::Wait {
       ledger->wait(actor.name, actor.machine.process, actor.machine.store);
     here_ = workload.waiting_.insert(
         workload.waiting_.end(),
-        Waiting{&actor, acquisition.ledgers, workload.clock_.steady(), workload.entries_, {}});
+        Waiting{&actor, acquisition.ledgers,
+                std::max(workload.clock_.steady(), workload.server_.hangs_until()),
+                workload.entries_, acquisition.mode});
   }
   ~Wait() {
     if (over_) return;
@@ -33,8 +35,10 @@ class Workload::Wait {
   Wait(const Wait&) = delete;
   Wait& operator=(const Wait&) = delete;
 
-  void is_over() noexcept {
-    if (!std::exchange(over_, true)) workload_.waiting_.erase(here_);
+  void is_over() {
+    if (std::exchange(over_, true)) return;
+    workload_.look_at_order(*here_);
+    workload_.waiting_.erase(here_);
   }
 
  private:
@@ -150,6 +154,7 @@ Workload::Workload(const Primitive& primitive, const Profile& profile, const Mac
       journal_(journal),
       mutation_(mutation),
       machines_(machines.size()),
+      server_(server),
       clock_(server.clock()) {
   LedgerTerms terms{.lease = profile.lease,
                     .watched = profile.watched,
@@ -252,6 +257,25 @@ Task<SimHoldPtr> Workload::enter(const Acquisition& acquisition) {
   actor.waits = false;
   if (held) wait.is_over();
   co_return held;
+}
+
+/// Nobody gets in before somebody who has been waiting for it in the same way. Where several are
+/// given theirs at once, they hear of it in any order.
+void Workload::look_at_order(const Waiting& enters) {
+  constexpr auto on_the_way = 200ms;
+  if (!primitive_.in_order || !profile_.prompt) return;
+  const bool alone = enters.mode == Mode::exclusive && !primitive_.permits;
+  for (auto& other : waiting_)
+    if (other.ledgers == enters.ledgers && other.mode == enters.mode &&
+        other.since + on_the_way < enters.since)
+      other.overtaken = std::min(other.overtaken, clock_.steady() - (alone ? 1s : 0s));
+}
+
+void Workload::look_for_overtaken() const {
+  constexpr auto on_the_way = 50ms;
+  for (const auto& one : waiting_)
+    if (one.overtaken < clock_.steady() - on_the_way)
+      journal_.violate(fmt::format("somebody gets in before {}, who came first", one.actor->name));
 }
 
 /// By two acquires of one owner at the same time. Null: neither, or one of them is out again.

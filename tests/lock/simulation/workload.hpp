@@ -75,9 +75,12 @@ class Workload {
     std::vector<Ledger*> ledgers;
     SteadyTime since;
     std::size_t entries_before;
+    Mode mode;
+    SteadyTime overtaken = SteadyTime::max();  ///< by somebody who came later
     std::chrono::nanoseconds passed_over{};
   };
   std::list<Waiting>& waiting() noexcept { return waiting_; }
+  void look_for_overtaken() const;
   std::size_t entries() const noexcept { return entries_; }
   /// By which process something is asked when all is over.
   SimLock& lock(std::size_t name, std::size_t machine) const {
@@ -102,6 +105,7 @@ class Workload {
   };
 
   Task<SimHoldPtr> enter(const Acquisition& acquisition);
+  void look_at_order(const Waiting& enters);
   Task<SimHoldPtr> enter_twice(const Acquisition& acquisition, std::chrono::milliseconds wait,
                                std::stop_token stop);
   Task<void> be_inside(const Acquisition& acquisition);
@@ -113,6 +117,7 @@ class Workload {
   const std::size_t machines_;
   std::vector<std::unique_ptr<Ledger>> ledgers_;  // one a name
   std::vector<Door> doors_;                       // one a name, or all names, and machine
+  const SimServer& server_;
   const Clock& clock_;
   std::list<Waiting> waiting_;
   std::size_t entries_ = 0;

@@ -56,7 +56,7 @@ constexpr std::string_view spoilings[] = {
     "call('SET', fence, 'a text')",
     // of queues: no ticket, processes that came long ago, more people than are shown
     "call('DEL', queue) call('RPUSH', queue, 'no ticket')",
-    "call('DEL', readers) call('RPUSH', readers, 'no ticket')",
+    "call('DEL', readers) call('ZADD', readers, 1, 'no ticket')",
     "call('LPUSH', fair, 'nobody') call('HSET', tickets, 'nobody', 'no ticket')",
     "for i = 1, 63 - call('HLEN', looks) do call('HSET', looks, 'sluice:inbox:' .. i, i % 2 * now) "
     "end",
@@ -165,7 +165,11 @@ void World::step() {
   if (!workload_) return;
   for (const auto& ledger : workload_->ledgers()) ledger->look();
   if (!primitive_.is_held || primitive_.servers > 1) return;
-  if (profile_.cluster) look_for_standstill();
+  if (profile_.cluster) look_for_standstill(2500ms + 500ms * (profile_.actors - 1));
+  if (profile_.prompt) {
+    look_for_standstill(1500ms);
+    workload_->look_for_overtaken();
+  }
   if (profile_.strict) {
     look_for_overlooked();
   } else if (profile_.faults.empty() && strangers_.empty()) {
@@ -218,10 +222,10 @@ void World::look_for_overlooked() {
     idle_[i] = workload_->ledgers()[i]->is_idle(std::min(primitive_.most, profile_.permits));
 }
 
+/// A lock is not free for long while somebody waits.
 /// While the slots of a cluster move no message is heard: the first wait of a process looks once a
 /// second, and half a second later the next, where one was let in.
-void World::look_for_standstill() {
-  const nanoseconds longest = 2500ms + 500ms * (profile_.actors - 1);
+void World::look_for_standstill(nanoseconds longest) {
   const auto now = clock_.steady();
   idle_since_.resize(workload_->ledgers().size(), now);
   const bool answers = server_.hangs_until() < now;
@@ -235,8 +239,10 @@ void World::look_for_standstill() {
     const bool free = primitive_.open_all ? std::ranges::all_of(workload_->ledgers(), is_idle)
                                           : is_idle(workload_->ledgers()[i]);
     if (dies || !answers || !free || ledger.waiters().empty()) idle_since_[i] = now;
+    idle_since_[i] = std::max(idle_since_[i], std::min(server_.hangs_until(), now));
     for (const auto& waiter : ledger.waiters())
-      idle_since_[i] = std::max(idle_since_[i], std::min(waiter.since, now));
+      if (!profile_.prompt || &waiter == &ledger.waiters().front())
+        idle_since_[i] = std::max(idle_since_[i], std::min(waiter.since, now));
     if (now - idle_since_[i] > longest)
       journal_.violate(fmt::format("nobody gets into {} for {} ms, though some wait", ledger.name(),
                                    (now - idle_since_[i]).count() / 1'000'000));
@@ -373,7 +379,7 @@ void World::play(Fault fault, Machine& machine) {
     case Fault::move_slots: return move_slots();
     case Fault::fill: return fill();
     case Fault::refuse: return refuse();
-    case Fault::hang: return server_.hang(2s + dice_.upto(3s));
+    case Fault::hang: return hang();
     case Fault::outage:
       if (server_.is_up())
         restart(SimServer::Keeps::all, dice_.upto(nanoseconds{profile_.lease} / 2));
@@ -385,6 +391,16 @@ void World::play(Fault fault, Machine& machine) {
       return machine.process.set_wall_offset(
           std::chrono::floor<std::chrono::microseconds>(dice_.upto(20s)) - 10s);
   }
+}
+
+/// What is on its way then is executed afterwards, in any order. Between two pauses somebody looks:
+/// else the second is taken for the death of those who wait.
+void World::hang() {
+  const bool is_long = profile_.longest_hang > 0ns;
+  if (is_long && clock_.steady() < Clock::add(server_.hangs_until(), 1s)) return;
+  server_.hang(is_long ? dice_.upto(profile_.longest_hang) : 2s + dice_.upto(3s));
+  for (auto& waiting : workload_->waiting())
+    if (waiting.since + 200ms > clock_.steady()) waiting.since = server_.hangs_until();
 }
 
 void World::kill(Machine& machine) {
@@ -614,8 +630,9 @@ void World::play_out() {
   for (const auto& stranger : strangers_) stranger->start();
   if (!profile_.is_calm()) fault_later();
   for (auto left = profile_.faults_for; left > 0ns && !journal_.violation(); left -= tick) {
-    clock_.advance(std::min<nanoseconds>(left, profile_.strict ? tick : left));
-    if (!profile_.strict) break;
+    const bool looks = profile_.strict || profile_.prompt;
+    clock_.advance(std::min<nanoseconds>(left, looks ? tick : left));
+    if (!looks) break;
     step();
   }
   heal();

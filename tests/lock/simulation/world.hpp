@@ -42,7 +42,8 @@ class World {
   void see_the_server();
   SteadyTime well_since(std::size_t but_for) const;
   void look_for_idle();
-  void look_for_standstill();
+  void look_for_standstill(std::chrono::nanoseconds longest);
+  void hang();
 
   void fault_later();
   void fault();

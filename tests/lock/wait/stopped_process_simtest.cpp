@@ -1,5 +1,7 @@
 /// A process that stands still (SIGSTOP) costs the others two seconds in all, on every primitive,
 /// however many tickets it has. And what waits notices within two seconds that a hold has ended.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <list>
@@ -269,13 +271,19 @@ class SavedQueues {
   void save(const std::string& key) {
     const std::string type = store_.run({"TYPE", key}).get().as_text();
     const bool ours = key.starts_with("sluice_") || key.starts_with("redisson_lock_queue");
-    if (!ours || (type != "list" && type != "hash")) return;
-    const bool is_list = type == "list";
-    auto& command =
-        commands_.emplace_back(std::vector<std::string>{is_list ? "RPUSH" : "HSET", key});
+    if (!ours || (type != "list" && type != "hash" && type != "zset")) return;
+    const bool is_hash = type == "hash";
+    const std::string_view write = type == "list" ? "RPUSH" : is_hash ? "HSET" : "ZADD";
+    auto& command = commands_.emplace_back(std::vector<std::string>{std::string{write}, key});
+    const std::string_view read = type == "list" ? "LRANGE" : "ZRANGE";
     const Value all =
-        is_list ? store_.run({"LRANGE", key, "0", "-1"}).get() : store_.run({"HGETALL", key}).get();
-    for (const Value& word : all.as_items()) command.push_back(word.as_text());
+        is_hash ? store_.run({"HGETALL", key}).get() : store_.run({read, key, "0", "-1"}).get();
+    for (const Value& word : all.as_items()) {
+      if (type == "zset")
+        command.push_back(
+            fmt::format("{:.0f}", store_.run({"ZSCORE", key, word.as_text()}).get().as_number()));
+      command.push_back(word.as_text());
+    }
   }
 
   Store& store_;

@@ -1,4 +1,5 @@
 /// How waiters wait, are woken, give up, and leave nothing behind.
+#include <functional>
 #include <list>
 #include <random>
 
@@ -221,6 +222,42 @@ TEST_F(Waiting, P04_AThousandNamesWaitWithOneSubscription) {
   EXPECT_EQ(subscriptions, 1);
   for (auto& held : holds) held.release().get();
   for (const auto& visitor : crowd) EXPECT_TRUE(visitor.in());
+}
+
+/// A hold of this process ends from outside: whatever the options, a waiter is in within 2 s.
+TEST_F(Waiting, CO06_EndFromOutsideIsNoticedWithAndWithoutRenewals) {
+  const std::function<void()> ways[] = {
+      [&] {
+        store_->run({"DEL", "stock"}).get();
+      },
+      [&] { store_->run({"FLUSHALL"}).get(); },
+      [&] {
+        store_->run({"PEXPIRE", "stock", "0"}).get();
+      },
+      [&] { EXPECT_TRUE(Mutex(far_, "stock").force_release().get()); },
+  };
+  for (const bool watched : {true, false}) {
+    for (const auto& end : ways) {
+      for (const auto comes : {-1000ms, 0ms, 100ms, 7000ms}) {  // before the end, or after it
+        Mutex mutex{line_, "stock", {.lease = 30s, .watchdog = watched}};
+        const auto held = mutex.acquire().get();
+        std::optional<Visitor> visitor;
+        if (comes < 0ms) {
+          visitor.emplace(mutex, 1h);
+          clock_.advance(-comes);
+        }
+        end();
+        if (comes >= 0ms) {
+          clock_.advance(comes);
+          if (!watched) EXPECT_TRUE(mutex.try_acquire().get()) << "nobody holds it";
+          visitor.emplace(mutex, 1h);
+        }
+        clock_.advance(2s);
+        EXPECT_TRUE(visitor->in())
+            << "watched " << watched << ", way " << &end - ways << ", " << comes.count();
+      }
+    }
+  }
 }
 
 TEST_F(Waiting, K30_QuestionThatNoServerHeardIsAskedAgain) {
