@@ -111,20 +111,20 @@ class Lexer {
 
   Token string() {
     const char* run = ++at_;
-    while (at_ < end_ && *at_ != '"' && *at_ != '\\') ++at_;
-    if (at_ < end_ && *at_ == '"') {  // nothing to decode
+    while (*at_ != '"' && *at_ != '\\' && *at_ != '\0') ++at_;
+    if (*at_ == '"') {  // nothing to decode
       text_ = {run, static_cast<std::size_t>(at_++ - run)};
       return Token::string;
     }
     decoded_.assign(run, at_);
-    while (at_ < end_ && *at_ != '"') {
+    while (*at_ != '"' && *at_ != '\0') {
       if (*at_ != '\\') {
         decoded_ += *at_++;
       } else if (const char* error = escape()) {
         return fail(error, at_);
       }
     }
-    if (at_ >= end_) return fail("unexpected end of string", end_);
+    if (*at_ == '\0') return fail("unexpected end of string", at_);  // at the end, or amid it
     ++at_;
     text_ = decoded_;
     return Token::string;
@@ -285,7 +285,10 @@ class Decoder {
 
 int cjson_decode(lua_State* lua) {
   luaL_argcheck(lua, lua_gettop(lua) == 1, 1, "expected 1 argument");
-  Decoder decoder(lua, checked_text(lua, 1), cjson_config(lua));
+  const std::string_view text = checked_text(lua, 1);
+  if (text.size() >= 2 && (text[0] == '\0' || text[1] == '\0'))
+    luaL_error(lua, "JSON parser does not support UTF-16 or UTF-32");
+  Decoder decoder(lua, text, cjson_config(lua));
   decoder.whole();
   return 1;
 }

@@ -18,9 +18,10 @@ using Words = std::span<const std::string_view>;
 
 class Rights;
 
-/// The line of an HTTP request by which Redis, too, knows it. No command begins so.
+/// The first line of an HTTP request, and those by which Redis, too, knows it. No command is so.
 inline bool is_http(Words words) noexcept {
-  return resp::is_word(words[0], "post") || resp::is_word(words[0], "host:");
+  return resp::is_word(words[0], "post") || resp::is_word(words[0], "host:") ||
+         (words.size() == 3 && words[2].starts_with("HTTP/"));
 }
 
 /// Finds the requests in what a client sends. `buffer` begins with the first byte of the request in

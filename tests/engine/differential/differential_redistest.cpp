@@ -203,5 +203,35 @@ TEST(Differential, LargeCollections) {
   expect_same({.templates = large_templates, .commands = 2500, .seeds = rounds(6U)});
 }
 
+/// Texts of JSON with each byte at each place: instead of what is there, and before it.
+TEST(Differential, R08_EachByteAtEachPlaceOfJson) {
+  RedisServer server;
+  Redis redis{server.port(), 2};
+  Embedded embedded{2};
+  const std::string decode =
+      "local all = {} for i, text in ipairs(ARGV) do local good, got = pcall(cjson.decode, text) "
+      "all[i] = good and cjson.encode({got}) or got end return all";
+  const std::string_view texts[] = {R"({"a":[1,-2.5e+3,true,false,null,"b\n\\"]})",
+                                    R"("a\u0041\ud83d\ude00b")", R"("\udbff\udfff")",
+                                    R"("\ude00\ud83d")", R"(["\ud83d",0.10])"};
+  int inputs = 0, wrong = 0;
+  for (const auto text : texts)
+    for (std::size_t at = 0; at <= text.size(); ++at)
+      for (const std::size_t gone : {0, 1}) {
+        Command command{"EVAL", decode, "0"};
+        for (int byte = 0; byte < 256; ++byte)
+          command.push_back(std::string{text}.replace(at, gone, 1, static_cast<char>(byte)));
+        const auto theirs = redis.run(command), ours = embedded.run(command);
+        for (std::size_t i = 0; i < 256; ++i, ++inputs) {
+          if (theirs.as_items().at(i) == ours.as_items().at(i) || ++wrong > 20) continue;
+          ADD_FAILURE() << to_line({command.at(3 + i)})
+                        << "\n  redis:  " << to_string(theirs.as_items()[i])
+                        << "\n  engine: " << to_string(ours.as_items()[i]) << "\n  input "
+                        << inputs;
+        }
+      }
+  EXPECT_EQ(wrong, 0) << "of " << inputs;
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -53,6 +53,30 @@ TEST_F(Strangers, X05_ALineOfHttpEndsTheConnection) {
     }
 }
 
+/// A request of HTTP ends the connection at its first line, whatever stands behind it.
+TEST_F(Strangers, R08_EachMethodOfHttpEndsTheConnectionAtOnce) {
+  Memcached memcached;
+  const Texts pools[] = {
+      {"redis: true", "servers:", " - 127.0.0.1:" + std::to_string(ports()[0]) + ":1"},
+      {"servers:", " - " + memcached.address() + ":1"}};
+  int inputs = 0;
+  for (auto lines : pools)
+    for (const bool strict : {false, true}) {
+      if (strict) lines.insert(lines.begin(), "compat: strict");
+      ProxyUnderTest proxy{PoolLines{lines}};
+      for (const std::string method : {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE",
+                                       "CONNECT", "QUERY", "PROPFIND"})
+        for (const std::string target : {" / ", " /k ", " * ", " http://a/?b=c ", " a:80 "})
+          for (const std::string version : {"HTTP/1.1\r\n", "HTTP/1.0\n", "HTTP/2.0\r\n"}) {
+            ++inputs;
+            const auto said = talk(
+                proxy.port(), method + target + version + "set stolen 0 0 1\r\nx\r\nPING\r\n", "");
+            EXPECT_TRUE(said.closed && said.bytes.empty())
+                << method << target << version << said.bytes << ", input " << inputs;
+          }
+    }
+}
+
 struct Guarded {
   explicit Guarded(Texts more = {}, Clock& clock = system_clock())
       : proxy({server.port()}, with(std::move(more)), {}, clock) {}
