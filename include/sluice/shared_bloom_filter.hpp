@@ -185,12 +185,12 @@ class LocalBloomFilter {
 ///   The tests that hold it: docs/shared_bloom.md#guarantee.
 /// Not guaranteed: the error rate of a small filter, whose size and hashes are Redisson's: with n
 ///   keys it is up to 1 + 40/n times that ordered, and above 0.3 up to 6 % more, which info() does
-///   not tell; nor one below 1e-5: all bits of a key follow from two hashes. That what a Java program adds during a rebuild is in the new filter,
-///   or what it adds while the first link of a chain is full has the error rate. That a store which
-///   lost its data has the keys. Where a link is missing, evicted or left behind by Java's rename(),
-///   calls throw Error (corrupt, effect none) with its key; but of a filter that Java made, bits
-///   that are lost are no keys. That the keys of a bulk are added together: a bulk that fails in
-///   its midst has added some.
+///   not tell; nor one below 1e-5: all bits of a key follow from two hashes. That what a Java
+///   program adds during a rebuild is in the new filter, or what it adds while the first link of a
+///   chain is full has the error rate. That a store which lost its data has the keys. Where a link
+///   is missing, evicted or left behind by Java's rename(), calls throw corrupt (effect none) with
+///   its key; but of a filter that Java made, bits that are lost are no keys. That the keys of
+///   a bulk are added together: a bulk that fails in its midst has added some.
 /// Threads: any. The Store must outlive the filter, the filter its Tasks.
 /// In Redis: string NAME, the bits, and hash {NAME}:config {size, hashIterations,
 ///   expectedInsertions, falseProbability}, as Redisson's, and sluice:bits, where programs of ours

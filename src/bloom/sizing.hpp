@@ -9,16 +9,17 @@ namespace sluice::bloom {
 /// Guava and Redisson cut it off.
 std::uint64_t optimal_bits(std::uint64_t keys, double error_rate);
 
-/// Bits for `keys` with so many hashes, so that the rate holds from one key on, and with a number of
-/// hashes that is rounded: some more where two keys may have the same bits, which follow from two
-/// hashes. Holds from rates of 1e-5 on; of more keys it is `optimal_bits` and one or two in a
-/// hundred.
+/// Bits for `keys` with so many hashes, so that the rate holds from one key on, and with a number
+/// of hashes that is rounded: some more where two keys may have the same bits, which follow from
+/// two hashes. Holds for rates from 1e-5 on. Of many keys it is `optimal_bits`, or a few in a
+/// hundred more.
 std::uint64_t sure_bits(std::uint64_t keys, double error_rate, unsigned hashes);
 
 /// What Guava's form has room for.
 constexpr unsigned most_hashes = 255;
 
-/// The best number of hashes for a rate: -log2 p, as Guava rounds it since 33.4.0; at most `most_hashes`.
+/// The best number of hashes for a rate: -log2 p, as Guava rounds it since 33.4.0; at most
+/// `most_hashes`.
 unsigned hashes_of_rate(double error_rate);
 
 /// The best number of hashes for a size: m/n ln 2, as Redisson rounds it, and Guava before 33.4.0.

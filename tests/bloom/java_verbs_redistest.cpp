@@ -1,8 +1,9 @@
-/// Every verb of Redisson's RBloomFilter, as the commands that it sends, on every shape of a filter:
-/// what was added is there, or the filter says by an Error that it is not whole.
+/// Every verb of Redisson's RBloomFilter, as the commands that it sends, on every shape of a
+/// filter: what was added is there, or the filter says by an Error that it is not whole.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "sluice/open.hpp"

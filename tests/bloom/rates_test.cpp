@@ -43,7 +43,7 @@ double rate_of(const Make& make, std::uint64_t keys, double rate, int filters, i
   return static_cast<double>(wrong) / filters / questions;
 }
 
-/// `small`: with n keys it may be wrong 1 + small / n times as often as ordered, as its header says.
+/// `small`: with n keys it may be wrong 1 + small / n times as often as ordered; see its header.
 template <class Make>
 void measure(const char* name, const Make& make, double small) {
   const auto* const many = std::getenv("SLUICE_LONG");
@@ -67,14 +67,16 @@ TEST(BloomRates, BC07_HoldFromOneKeyOnOrAreThoseOfTheHeader) {
     measure(
         std::string{to_string(kind)}.c_str(),
         [kind](std::uint64_t keys, double rate) {
-          return BloomFilter{{.kind = kind,
-                              .expected = keys,
-                              .error_rate = rate,
-                              .adders = BloomAdders::one}};
+          return BloomFilter{
+              {.kind = kind, .expected = keys, .error_rate = rate, .adders = BloomAdders::one}};
         },
         kind == BloomKind::guava ? 40 : 0);
   measure(
-      "shared", [](std::uint64_t keys, double rate) { return SharedForm{keys, rate}; }, 40);
+      "shared",
+      [](std::uint64_t keys, double rate) {
+        return SharedForm{keys, rate};
+      },
+      40);
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ end
 
 -- part whole
 -- The first link that the definition names and that is not there, {its number, its key}: KEYS from
--- `first` on, each `step`-th. Legal is only a first link that nobody has added to: Redisson makes it
--- with the first key, we with the filter, and note that in the field sluice:bits. A user who may
+-- `first` on, each `step`-th. Legal is only a first link that nobody has added to: Redisson makes
+-- it with the first key, we with the filter, and note that in the field sluice:bits. A user who may
 -- not look is not refused.
 local function missing(config, first, step)
   local links = math.floor((#KEYS - first) / step) + 1
