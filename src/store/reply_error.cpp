@@ -197,7 +197,8 @@ Error error_of_command(std::string_view reply, Words command, std::optional<Effe
 Error error_of_script(std::string_view reply, const Script& script, Words keys,
                       std::optional<Effect> effect) {
   Error error = error_of_reply(reply);
-  if (error.errc() == Errc::wrong_type && script.is_of_sluice)
+  if (error.errc() == Errc::wrong_type && script.is_of_sluice &&
+      !reply.ends_with(nothing_was_written))  // that says which key
     error = {error.errc(), error.message() + remedy(keys), error.effect()};
   if (!effect)
     effect = script.is_of_sluice ? effect_by_text(error, reply, script.text)

@@ -98,24 +98,46 @@ Task<std::shared_ptr<Hold>> LocalQueue::enter(Identity who, SteadyTime until,
       asking_ = true;
     }
   }
-  if (in_the_way) watchdog().note_waiter(*in_the_way);
-  return waiter ? wait(std::move(waiter), until, std::move(stop))
-                : ask_first(std::move(who), until, std::move(stop));
+  try {
+    if (in_the_way) watchdog().note_waiter(*in_the_way);
+    return waiter ? wait(waiter, until, std::move(stop))
+                  : ask_first(std::move(who), until, std::move(stop));
+  } catch (...) {
+    drop_wait(waiter);
+    throw;
+  }
+}
+
+/// There is no memory for a wait, or, where `waiter` is null, for the call that asks for all.
+void LocalQueue::drop_wait(const WaiterPtr& waiter) {
+  std::shared_ptr<Hold> hold;
+  bool others_wait = false;
+  {
+    const std::lock_guard lock{mutex_};
+    if (waiter) {
+      waiters_.remove(waiter);
+      hold = std::move(waiter->hold);
+    } else {
+      others_wait = !stops_asking_locked();
+    }
+  }
+  if (hold) leave_in_background(std::move(hold));
+  if (others_wait) spawn(ask_for_all(std::nullopt, nullptr));
 }
 
 /// Asks for the caller alone. If it is refused, the caller becomes the first of the waiters.
 Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until,
                                                   std::stop_token stop) {
   std::unique_ptr<Inbox::Subscription> subscription;
-  if (is_inbox_open())
-    subscription = std::make_unique<Inbox::Subscription>(inbox(), std::string{who.request()});
-  const std::string channel = subscription ? subscription->inbox().channel() : std::string{};
   const SteadyTime sent = watchdog().clock().steady();
   std::optional<AcquireReply> reply;
   std::shared_ptr<Hold> hold;
   std::exception_ptr failure;
   bool waits_out = false;
   try {
+    if (is_inbox_open())
+      subscription = std::make_unique<Inbox::Subscription>(inbox(), std::string{who.request()});
+    const std::string channel = subscription ? subscription->inbox().channel() : std::string{};
     reply = co_await ask_acquire(who, channel, 0);
     if (reply->granted) hold = begin_requested(std::move(who), *reply->granted, sent);
   } catch (const Error& error) {
@@ -139,49 +161,61 @@ Task<std::shared_ptr<Hold>> LocalQueue::ask_first(Identity who, SteadyTime until
     if (awaited) watchdog().note_waiter(*hold);
     co_return hold;
   }
-  auto waiter = std::make_shared<LocalWaiter>(who);
-  waiter->called = std::make_shared<Completion>(store().message_driver());
-  {
-    const std::lock_guard lock{mutex_};
-    waiters_.push_front(waiter);
-    if (failure) trouble_ = failure;
+  WaiterPtr waiter;
+  try {
+    waiter = std::make_shared<LocalWaiter>(who);
+    waiter->called = std::make_shared<Completion>(store().message_driver());
+    {
+      const std::lock_guard lock{mutex_};
+      waiters_.push_front(waiter);
+      if (failure) trouble_ = failure;
+    }
+    std::optional<QueuedRequest> request;
+    if (subscription)
+      request = {.who = std::move(who),
+                 .subscription = std::move(subscription),
+                 .reply = reply,
+                 .sent = sent};
+    spawn(ask_for_all(std::move(request), nullptr));
+  } catch (...) {
+    if (waiter) drop_wait(waiter);
+    drop_wait(nullptr);
+    throw;
   }
-  std::optional<QueuedRequest> request;
-  if (subscription)
-    request = {.who = std::move(who),
-               .subscription = std::move(subscription),
-               .reply = reply,
-               .sent = sent};
-  spawn(ask_for_all(std::move(request), nullptr));
   co_return co_await wait(std::move(waiter), until, std::move(stop));
 }
 
 Task<std::shared_ptr<Hold>> LocalQueue::wait(WaiterPtr waiter, SteadyTime until,
                                              std::stop_token stop) {
-  const WaiterRegistry::Entry entry{*queues().registry_, key(), waiter->who};
-  Clock& clock = watchdog().clock();
-  std::shared_ptr<Completion> called = waiter->called;
-  bool chosen = false;
-  for (;;) {
-    {
-      const std::stop_callback on_stop{chosen ? std::stop_token{} : stop,
-                                       [called] { called->complete(); }};
-      const SteadyTime deadline = chosen ? SteadyTime::max() : until;
-      co_await wait_until(*called, clock, deadline);
+  try {
+    const WaiterRegistry::Entry entry{*queues().registry_, key(), waiter->who};
+    Clock& clock = watchdog().clock();
+    std::shared_ptr<Completion> called = waiter->called;
+    bool chosen = false;
+    for (;;) {
+      {
+        const std::stop_callback on_stop{chosen ? std::stop_token{} : stop,
+                                         [called] { called->complete(); }};
+        const SteadyTime deadline = chosen ? SteadyTime::max() : until;
+        co_await wait_until(*called, clock, deadline);
+      }
+      const Trampoline trampoline;  // before the lock: what is completed under it runs after it
+      const std::lock_guard lock{mutex_};
+      if (waiter->hold) co_return std::move(waiter->hold);
+      if (waiter->failure) std::rethrow_exception(waiter->failure);
+      chosen = waiter->chosen;
+      if (!chosen && (clock.steady() >= until || stop.stop_requested())) {
+        waiters_.remove(waiter);
+        if (waiters_.empty() && subscription_)
+          subscription_->post({.kind = InboxMessage::Kind::recheck});
+        if (trouble_ && !stop.stop_requested()) std::rethrow_exception(trouble_);
+        co_return nullptr;
+      }
+      waiter->called = called = std::make_shared<Completion>(store().message_driver());
     }
-    const Trampoline trampoline;  // before the lock: what is completed under it runs after it
-    const std::lock_guard lock{mutex_};
-    if (waiter->hold) co_return std::move(waiter->hold);
-    if (waiter->failure) std::rethrow_exception(waiter->failure);
-    chosen = waiter->chosen;
-    if (!chosen && (clock.steady() >= until || stop.stop_requested())) {
-      waiters_.remove(waiter);
-      if (waiters_.empty() && subscription_)
-        subscription_->post({.kind = InboxMessage::Kind::recheck});
-      if (trouble_ && !stop.stop_requested()) std::rethrow_exception(trouble_);
-      co_return nullptr;
-    }
-    waiter->called = called = std::make_shared<Completion>(store().message_driver());
+  } catch (...) {
+    drop_wait(waiter);
+    throw;
   }
 }
 

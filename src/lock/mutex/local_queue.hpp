@@ -66,6 +66,7 @@ class LocalQueue final : public MutexWire {
 
   LocalQueues& queues() const noexcept;
   std::shared_ptr<Hold> latest_hold() override;
+  void drop_wait(const WaiterPtr& waiter);
   Task<std::shared_ptr<Hold>> ask_first(Identity who, SteadyTime until, std::stop_token stop);
   Task<std::shared_ptr<Hold>> wait(WaiterPtr waiter, SteadyTime until, std::stop_token stop);
 

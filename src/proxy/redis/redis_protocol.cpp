@@ -281,7 +281,7 @@ void RedisProtocol::trim() noexcept {
 std::string_view RedisProtocol::health_question() const noexcept { return "*1\r\n$4\r\nPING\r\n"; }
 
 bool RedisProtocol::is_healthy(std::string_view reply) const noexcept {
-  return reply.starts_with("+PONG");
+  return reply.starts_with("+PONG") || reply.starts_with("-NOPERM");  // it answers its users
 }
 
 std::string_view RedisProtocol::command_name(std::uint16_t command) const noexcept {

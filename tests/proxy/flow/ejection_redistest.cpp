@@ -58,6 +58,18 @@ TEST(OnFailureFail, KeysStayWhereTheyAreAndGetErrorsAtOnce) {
   EXPECT_GT(totals(made.proxy, 0).health_checks, 0);
 }
 
+TEST(OnFailureFail, AServerWhoseUserMayNotPingComesBack) {
+  Failing made{fail};
+  PlainClient client{made.proxy.port()};
+  EXPECT_EQ(ask(client, "SET " + made.key + " 1"), "+OK");
+  PlainClient admin{made.one.port()};
+  EXPECT_EQ(ask(admin, "ACL SETUSER default -ping"), "+OK");
+  made.one.stop();
+  ASSERT_TRUE(made.gives_up(client));
+  made.one.cont();
+  EXPECT_TRUE(made.comes_back(client, "GET " + made.key, "$1 1"));
+}
+
 TEST(OnFailureFail, NothingIsAskedOfAServerThatDoesNotPassItsCheck) {
   Failing made{fail};
   PlainClient client{made.proxy.port()};
