@@ -9,9 +9,9 @@
 -- ARGV[8] when it came, us; '0': now
 -- Reply: an integer, the token: held by this request, now or since an earlier copy of it or a
 --        hand-over;
---        {ms, time, foreign, came}: refused. Look again in so many ms (-1: whenever); the server's time
---        in ms; 1: a waiter or holder of Redisson's is before us, and will publish its release to
---        our channel.
+--        {ms, time, foreign, came}: refused. Look again in so many ms (-1: whenever); the server's
+--        time in ms; 1: a waiter or holder of Redisson's is before us, and will publish its release
+--        to our channel; when it came.
 local call = redis.call
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
@@ -58,8 +58,8 @@ local function arrival_of(owner)
   return tonumber(string.match(call('HGET', KEYS[4], owner or '') or '', '^%S+ %d+ (%d+)'))
 end
 
--- A waiter that was dropped returns before all waiters that came later. Redisson drops the first of
--- the queue by the clock of a client: then it still has its ticket, and came before Redisson's, too.
+-- A waiter that was dropped returns before all waiters that came later. Redisson drops the first
+-- of the queue by the clock of a client: then it still has its ticket, and came before Redisson's.
 local function return_to_its_place()
   for place, other in ipairs(call('LRANGE', KEYS[2], 0, 999)) do
     local theirs = arrival_of(other)
@@ -71,9 +71,22 @@ local function return_to_its_place()
   return call('RPUSH', KEYS[2], me) - 1
 end
 
+-- Its place among the first, else behind them; nil: it has none. Redisson, too, keeps deadlines of
+-- those alone that stand in the queue.
+local function place_now()
+  if not call('ZSCORE', KEYS[3], me) then
+    return nil
+  end
+  for i, other in ipairs(call('LRANGE', KEYS[2], 0, most_seen - 1)) do
+    if other == me then
+      return i - 1
+    end
+  end
+  return call('LLEN', KEYS[2]) > most_seen and most_seen or nil
+end
+
 local function find_or_take_place()
-  return call('LPOS', KEYS[2], me) or arrived > 0 and return_to_its_place()
-    or call('RPUSH', KEYS[2], me) - 1
+  return place_now() or arrived > 0 and return_to_its_place() or call('RPUSH', KEYS[2], me) - 1
 end
 
 -- At least our patience for each that is before us, whatever Redisson takes off; at most what
@@ -81,17 +94,24 @@ end
 local function set_deadline(place)
   local before = place > 0 and call('ZSCORE', KEYS[3], call('LINDEX', KEYS[2], place - 1))
   local most = (before and tonumber(before) or server_time() + math.max(left, 0)) + patience
-  local has = tonumber(call('ZSCORE', KEYS[3], me)) or most
-  local deadline = math.max(math.min(has, most), server_time() + patience * (place + 1))
+  local has = tonumber(call('ZSCORE', KEYS[3], me))
+  if place >= most_seen then
+    most = has or 0  -- what is before it was not moved up
+  end
+  local deadline = math.max(math.min(has or most, most), server_time() + patience * (place + 1))
   call('ZADD', KEYS[3], deadline, me)
   return deadline
 end
 
 -- How many other processes are before a place, and whether Redisson is: in the queue, or holding.
 local function look_before(place)
-  local foreign = not (holds or free_until) or place > 1000
+  local foreign = not (holds or free_until)
+  if place >= most_seen then
+    local stranger = call('HGET', KEYS[4], 'sluice:inbox:stranger') or ''
+    foreign = foreign or call('ZSCORE', KEYS[3], stranger)
+  end
   local known, many = {[inbox] = true}, 0
-  for first = 0, math.min(place, 1000) - 1, 50 do
+  for first = 0, math.min(place, most_seen) - 1, 50 do
     local owners = call('LRANGE', KEYS[2], first, math.min(first + 50, place) - 1)
     for i, ticket in ipairs(call('HMGET', KEYS[4], unpack(owners))) do
       local process = ticket and inbox_of(ticket) or owners[i]
@@ -109,6 +129,9 @@ arrived = tonumber(arrived or came)
 local before = call('LINDEX', KEYS[2], -1)
 local place = find_or_take_place()
 local deadline = set_deadline(place)
+if before and before ~= me and call('HEXISTS', KEYS[4], before) == 0 then
+  call('HSET', KEYS[4], 'sluice:inbox:stranger', before)
+end
 if arrived == 0 then
   server_time()
   arrived = math.max(asked_us, (arrival_of(before) or 0) + 1)
@@ -198,12 +221,16 @@ return shown
 -- The queue of a fair lock as Redisson keeps it, and our tickets beside it.
 -- KEYS[2] list of owners, first come first   KEYS[3] sorted set of them by deadline, ms
 -- KEYS[4] hash: owner -> ticket "request claim arrived inbox holder", the claim in ms, when it came
---         in us of the server's clock, no two at once. A waiter without a ticket is Redisson's. Also the looks of lock/wait/queue.
+--         in us of the server's clock, no two at once. A waiter without a ticket is Redisson's.
+--         Also the looks of lock/wait/queue, and `sluice:inbox:stranger`: the latest of Redisson's
+--         that stood last when one of ours came.
 local patience = 300000  -- that Redisson has with each that waits
+local most_seen = 100    -- waiters
 
--- Moves the deadlines of all waiters behind `place`: O(n), as with Redisson.
+-- Moves the deadlines of waiters behind `place`: of the first, for Redisson drops no other. Those
+-- further behind have too much time then, until it is their turn to be seen.
 local function move_up(place, by)
-  for _, owner in ipairs(redis.call('LRANGE', KEYS[2], place + 1, -1)) do
+  for _, owner in ipairs(redis.call('LRANGE', KEYS[2], place + 1, place + most_seen)) do
     redis.call('ZADD', KEYS[3], 'XX', 'INCR', -by, owner)
   end
 end

@@ -77,11 +77,11 @@ end
 -- stand, and where several waits of one process may be granted, the time in the reply is negative
 -- for a process that is not heard: then all of them look.
 --
--- The server may stand still itself: then nobody can keep a promise. The field sluice:inbox:due says
+-- The server may stand still itself: then nobody keeps a promise. The field sluice:inbox:due says
 -- "DUE TILL", ms: by when the next look is due, 0 where none is. Where a second has passed since
 -- and nothing at all has come to this queue, it was the server, as far as it can tell: all are
--- excused till half a second later, TILL, since what they sent meanwhile is there already. Processes
--- that are dead cost that once: no look is missed before somebody has looked again.
+-- excused till half a second later, TILL, since what they sent meanwhile is there by then. Dead
+-- processes cost that once: no look is missed before somebody has looked again.
 -- REQUIRES: parts inbox and server_time
 local queue_kept = '60000'   -- ms: longer than any rest
 local most_counted = 30      -- processes before a ticket
