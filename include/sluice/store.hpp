@@ -6,9 +6,9 @@
 ///   their own: blocking commands among themselves, and batches that end with WAIT; and but for a
 ///   script that the server was made to forget meanwhile (SCRIPT FLUSH): it goes again behind what
 ///   was sent after it. In a cluster the order is that of a slot, and while the slot gets another
-///   master that of calls for which a thread waits, not of spawned ones. A reply that was given is as durable as the Store promises
-///   (embedded: `fsync`; Redis: its own configuration). An error reply is thrown with the command
-///   or script and the key that it was for.
+///   master that of calls for which a thread waits, not of spawned ones. A reply that was given is
+///   as durable as the Store promises (embedded: `fsync`; Redis: its own configuration). An error
+///   reply is thrown with the command or script and the key that it was for.
 /// Not guaranteed: that a failed call had no effect: `Error::effect()` says what is known.
 /// Threads: any. Arguments are copied before a call returns its Task. Await every Task: a server is
 ///   sent nothing before, while the embedded engine executes at the call. Callbacks, also those of

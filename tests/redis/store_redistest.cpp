@@ -182,10 +182,11 @@ TEST(Frictions, U05_AServersErrorNamesVerbAndKeyAndTheTrueEffect) {
   };
   const auto before = failed("redis.call('get', KEYS[1])\nreturn redis.call('hget', KEYS[1], 'f')");
   EXPECT_EQ(before.effect(), Effect::none);
-  EXPECT_EQ(before.message(),
-            "shop/count of 'user:42': WRONGTYPE Operation against a key holding the "
-            "wrong kind of value; the key 'user:42' is something else's: use another name, or delete "
-            "what is there");
+  EXPECT_EQ(
+      before.message(),
+      "shop/count of 'user:42': WRONGTYPE Operation against a key holding the "
+      "wrong kind of value; the key 'user:42' is something else's: use another name, or delete "
+      "what is there");
   const auto after =
       failed("redis.call('set', 'other', 1)\nreturn redis.call('hget', KEYS[1], 'f')");
   EXPECT_EQ(after.effect(), Effect::unknown);

@@ -4,9 +4,9 @@
 ///
 /// As long as this process is heard, the server takes such a place for that of a waiter: it would
 /// give the hold to it, or tell it to look after another's, and the waiters behind it would wait
-/// for nothing. So the request is given up again when the server speaks of it; and if the server had
-/// not answered, when the connection was lost meanwhile, and from time to time as long as the outage
-/// lasts: behind a proxy no connection need be lost.
+/// for nothing. So the request is given up again when the server speaks of it; and if the server
+/// had not answered, when the connection was lost meanwhile, and from time to time as long as the
+/// outage lasts: behind a proxy no connection need be lost.
 #pragma once
 
 #include <algorithm>

@@ -26,7 +26,8 @@ struct AcquireReply {
   bool unheard = false;  ///< ... and in a cluster: this process is not heard where the lock is now
 };
 
-/// {ms, time, foreign} or {ms, time, foreign, came}, all integers. The time is negative where this process is not heard.
+/// {ms, time, foreign} or {ms, time, foreign, came}, all integers. The time is negative where this
+/// process is not heard.
 bool is_refusal(const Value& reply);
 /// REQUIRES: is_refusal(reply). `foreign_channel`: what to listen to if the reply says so.
 AcquireReply refusal_of(const Value& reply, std::string_view foreign_channel,

@@ -24,8 +24,8 @@ namespace sluice::lock {
 class QueuedWait {
  public:
   /// Asks for the hold, and for a place in the queue if it is refused. Repeated calls are copies of
-  /// one request: that of the subscription. `came`: AcquireReply::came of the first refusal, for the
-  /// old place in the queue where the ticket was lost; 0: there was none.
+  /// one request: that of the subscription. `came`: AcquireReply::came of the first refusal, for
+  /// the old place in the queue where the ticket was lost; 0: there was none.
   using Ask = std::function<Task<AcquireReply>(std::uint64_t came)>;
 
   /// `terms`: of a hold that a request is granted. The box must outlive the QueuedWait.

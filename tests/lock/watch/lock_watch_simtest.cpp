@@ -1,4 +1,6 @@
 /// All locks of a server as an operator sees them.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "lock/virtual_lock.hpp"
