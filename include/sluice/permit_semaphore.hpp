@@ -60,7 +60,7 @@ class [[nodiscard("the permit comes back with the end of this object")]] HeldPer
 /// Threads: any. As Semaphore.
 /// In Redis: string NAME, the free permits; sorted set {NAME}:timeout, the permits' 16 bytes by the
 ///   time when they end; channel redisson_sc:{NAME}: all as Redisson's. Beside them hash
-///   sluice_permit_people:{NAME}, who holds; zset sluice_permit_queue:{NAME} and hash
+///   sluice_permit_people:{NAME}, who holds; zset sluice_permit_line:{NAME} and hash
 ///   sluice_permit_turns:{NAME} while somebody waits (2 minutes); strings
 ///   sluice_permit_done:{NAME}:ID for a minute after a change. Round trips: as Semaphore.
 ///

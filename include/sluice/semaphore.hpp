@@ -104,7 +104,7 @@ class SemaphoreBase {
 /// Threads: any. The Store must outlive the Semaphore and every Held of it; a Held may outlive its
 ///   Semaphore. After a fork() the holds stay with the parent.
 /// In Redis: string NAME, the free permits, and channel redisson_sc:{NAME}, both as Redisson's;
-///   sorted sets sluice_semaphore_holds:{NAME}, sluice_semaphore_queue:{NAME} and hash
+///   sorted sets sluice_semaphore_holds:{NAME}, sluice_semaphore_line:{NAME} and hash
 ///   sluice_semaphore_turns:{NAME} while somebody waits (2 minutes), strings
 ///   sluice_semaphore_done:{NAME}:ID for a minute after a change. One
 ///   round trip to acquire, one to release; a wait adds a round trip and a subscription that lasts

@@ -63,8 +63,8 @@ SharedNames::SharedNames(std::string name) : key(checked_name("a lock", std::mov
   hold_keys.pop_back();  // the colon
   token = key_with_prefix("redisson_lock_token", key);
   channel = key_with_prefix("redisson_rwlock", key);
-  writers = key_with_prefix("sluice_rw_writers", key);
-  readers = key_with_prefix("sluice_rw_readers", key);
+  writers = key_with_prefix("sluice_rw_write_line", key);
+  readers = key_with_prefix("sluice_rw_read_line", key);
   looks = key_with_prefix("sluice_rw_looks", key);
 }
 

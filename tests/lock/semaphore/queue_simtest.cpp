@@ -19,7 +19,7 @@ class PermitQueue : public VirtualSemaphore {
   }
   std::size_t waiting() {
     return static_cast<std::size_t>(
-        store_->run({"ZCARD", "sluice_semaphore_queue:{desks}"}).get().as_integer());
+        store_->run({"ZCARD", "sluice_semaphore_line:{desks}"}).get().as_integer());
   }
 
   Semaphore desks_{line_, "desks"};
@@ -77,7 +77,7 @@ TEST_F(PermitQueue, DeadProcessesAreSkipped) {
   auto first = desks_.acquire().get();
   // A ticket of a process that is no more: nobody hears its inbox.
   store_
-      ->run({"ZADD", "sluice_semaphore_queue:{desks}", "1",
+      ->run({"ZADD", "sluice_semaphore_line:{desks}", "1",
              "dead-1 sluice:inbox:none 1 30000 2000 host 1 - dead"})
       .get();
   Guest second{desks_, 1, 1h};
@@ -89,7 +89,7 @@ TEST_F(PermitQueue, DeadHeadIsNoticedWithinTwoSecondsWithoutARelease) {
   desks_.try_set_permits(1).get();
   java_takes("1");
   store_
-      ->run({"ZADD", "sluice_semaphore_queue:{desks}", "1",
+      ->run({"ZADD", "sluice_semaphore_line:{desks}", "1",
              "dead-1 sluice:inbox:none 1 30000 2000 host 1 - dead"})
       .get();
   Guest guest{desks_, 1, 1h};  // it finds out at once, and is the head
@@ -289,7 +289,7 @@ TEST_F(PermitQueue, HeadBehindADeadRequestIsServedByTheNextLook) {
   desks_.try_set_permits(2).get();
   auto one = desks_.acquire(1).get();
   store_
-      ->run({"ZADD", "sluice_semaphore_queue:{desks}", "1",
+      ->run({"ZADD", "sluice_semaphore_line:{desks}", "1",
              "dead-1 sluice:inbox:none 2 30000 2000 host 1 - dead"})
       .get();
   EXPECT_TRUE(desks_.try_acquire(1).get()) << "who is in the way is dead";

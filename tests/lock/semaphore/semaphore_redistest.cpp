@@ -164,7 +164,7 @@ TEST_F(SemaphoreProcesses, P06_PermitsOfBothSides) {
     if (ours) keys.release(*ours).get();
     const auto theirs = java.acquire(60s);
     auto waiting = std::async(std::launch::async, [&] { return keys.take(60s, 60s).get(); });
-    await_tickets(1, "sluice_permit_queue:{keys}");
+    await_tickets(1, "sluice_permit_line:{keys}");
     const auto released = std::chrono::steady_clock::now();
     EXPECT_EQ(java.release(theirs.value()), Value::integer(1));
     ours = waiting.get();

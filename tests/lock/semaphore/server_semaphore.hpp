@@ -19,7 +19,7 @@ class ServerSemaphore : public ServerLock {
                           "desks", rounds, record_}};
   }
   /// Waits until so many tickets stand in the queue.
-  void await_tickets(int many, const std::string& queue = "sluice_semaphore_queue:{desks}") {
+  void await_tickets(int many, const std::string& queue = "sluice_semaphore_line:{desks}") {
     const auto patience = std::chrono::steady_clock::now() + 60s;
     while (side_.command({"ZCARD", queue}).as_integer() != many) {
       ASSERT_LT(std::chrono::steady_clock::now(), patience) << "nobody waits in " << queue;

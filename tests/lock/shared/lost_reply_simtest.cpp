@@ -126,8 +126,8 @@ TEST_F(SharedLostReply, DoubledQuestionsTakeOnePlaceInTheQueue) {
   line_.plan = [](std::string_view) { return Fault::doubled; };
   Reader reader{here_, 1h};
   Writer second{here_, 1h};
-  EXPECT_EQ(length("sluice_rw_readers:{prices}"), 1);
-  EXPECT_EQ(length("sluice_rw_writers:{prices}"), 1);
+  EXPECT_EQ(length("sluice_rw_read_line:{prices}"), 1);
+  EXPECT_EQ(length("sluice_rw_write_line:{prices}"), 1);
   writer.leave();
   EXPECT_TRUE(second.in());
   second.leave();

@@ -160,7 +160,7 @@ TEST_F(RandomSharing, W04_RandomCancellationLeavesNoRenewedKey) {
     }
     clock_.advance(300ms);
     ASSERT_FALSE(exists("prices")) << "round " << round;
-    ASSERT_EQ(length("sluice_rw_readers:{prices}") + length("sluice_rw_writers:{prices}"), 0);
+    ASSERT_EQ(length("sluice_rw_read_line:{prices}") + length("sluice_rw_write_line:{prices}"), 0);
   }
   clock_.advance(26h);
   EXPECT_EQ(clock_.pending_timers(), 0U) << "nor a key that ends";

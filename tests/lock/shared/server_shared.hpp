@@ -13,8 +13,8 @@ class ServerShared : public ServerLock {
   /// Waits until so many stand in the queues.
   void await_queue(int many) {
     const auto patience = std::chrono::steady_clock::now() + 60s;
-    while (side_.command({"ZCARD", "sluice_rw_writers:{stock}"}).as_integer() +
-               side_.command({"ZCARD", "sluice_rw_readers:{stock}"}).as_integer() !=
+    while (side_.command({"ZCARD", "sluice_rw_write_line:{stock}"}).as_integer() +
+               side_.command({"ZCARD", "sluice_rw_read_line:{stock}"}).as_integer() !=
            many) {
       ASSERT_LT(std::chrono::steady_clock::now(), patience) << "nobody waits";
       std::this_thread::yield();

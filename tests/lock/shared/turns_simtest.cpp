@@ -15,7 +15,7 @@ class Turns : public VirtualShared {
   }
   void put_dead_writer_first() {
     store_
-        ->run({"ZADD", "sluice_rw_writers:{prices}", "1",
+        ->run({"ZADD", "sluice_rw_write_line:{prices}", "1",
                "w r1 2022 sluice:inbox:of-nobody dead:1 host 1 t1 dead"})
         .get();
   }
@@ -179,7 +179,7 @@ TEST_F(Turns, WriterThatDiesWhileItWaitsDelaysReadersForTwoSeconds) {
   Reader second{here_, 1h};
   EXPECT_TRUE(second.waits());
   stop(far_);
-  store_->run({"DEL", "sluice_rw_writers:{prices}"}).get();
+  store_->run({"DEL", "sluice_rw_write_line:{prices}"}).get();
   put_dead_writer_first();
   clock_.advance(2100ms);
   ASSERT_TRUE(second.in());

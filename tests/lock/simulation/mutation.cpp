@@ -66,6 +66,7 @@ const std::vector<Mutation> mutations{
                {"lock/mutex/pass", is_passed, "false"}}},
     {.name = "granted-ticket-stays",
      .about = "who was handed the lock is still in the queue",
+     .profile = "durable",
      .swaps = {{"lock/mutex/release", "call('LPOP', queue)", ""},
                {"lock/mutex/release", "call('DEL', lock, queue, KEYS[at + 3])",
                 "call('DEL', lock)"}}},

@@ -47,9 +47,9 @@ class PausedServer : public ServerLock,
 TEST_P(PausedServer, CO01_AllAreInSoonAfterItAndInTheirOrder) {
   Queued all[] = {
       {"fair", enter<FairMutex>, {"LLEN", "redisson_lock_queue:{fair}"}},
-      {"shared", enter<SharedMutex>, {"ZCARD", "sluice_rw_writers:{shared}"}},
-      {"desks", enter<Semaphore>, {"ZCARD", "sluice_semaphore_queue:{desks}"}},
-      {"beds", enter<PermitSemaphore>, {"ZCARD", "sluice_permit_queue:{beds}"}},
+      {"shared", enter<SharedMutex>, {"ZCARD", "sluice_rw_write_line:{shared}"}},
+      {"desks", enter<Semaphore>, {"ZCARD", "sluice_semaphore_line:{desks}"}},
+      {"beds", enter<PermitSemaphore>, {"ZCARD", "sluice_permit_line:{beds}"}},
   };
   Semaphore{*store_, "desks"}.try_set_permits(1).get();
   PermitSemaphore{*store_, "beds"}.try_set_permits(1).get();

@@ -52,8 +52,8 @@ TEST_F(Watch, FindsALockThatIsCalledAsAKeyBesideAnother) {
   Names wanted;
   for (const auto* const prefix :
        {"sluice_lock_queue", "sluice_lock_tickets", "sluice_lock_waiters", "sluice_permit_people",
-        "sluice_permit_queue", "sluice_rw_readers", "sluice_rw_writers", "sluice_semaphore_holds",
-        "sluice_semaphore_queue"}) {
+        "sluice_permit_line", "sluice_rw_read_line", "sluice_rw_write_line", "sluice_semaphore_holds",
+        "sluice_semaphore_line"}) {
     const auto name = fmt::format("{}:x", prefix);
     holds.push_back(Mutex{line_, name}.acquire().get());
     wanted.push_back(name + " mutex");
