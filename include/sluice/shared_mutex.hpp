@@ -66,10 +66,10 @@ struct SharedMutexOptions {
 /// In Redis: hash NAME {mode, owner: entries, owner:write: entries, sluice:...}, TTL = the longest
 ///   lease; for each entry of a reader the string {NAME}:OWNER:rwlock_timeout:N, TTL = its lease,
 ///   renewed for N = 1; string redisson_lock_token:{NAME}, the fencing counter, TTL 25 h; channel
-///   redisson_rwlock:{NAME}; sorted sets sluice_rw_write_line:{NAME}, sluice_rw_read_line:{NAME} and
-///   hash sluice_rw_looks:{NAME} while there are waiters, TTL 1 min. One round trip to enter a lock
-///   that is free, one to release, which also lets the next waiters in: they need none. Renewals:
-///   one script for 100 holds to read, one for 100 to write.
+///   redisson_rwlock:{NAME}; sorted sets sluice_rw_write_line:{NAME}, sluice_rw_read_line:{NAME}
+///   and hash sluice_rw_looks:{NAME} while there are waiters, TTL 1 min. One round trip to enter a
+///   lock that is free, one to release, which also lets the next waiters in: they need none.
+///   Renewals: one script for 100 holds to read, one for 100 to write.
 ///
 ///     SharedMutex prices{*store, "prices"};
 ///     { const std::shared_lock reading{prices}; show(price_list); }

@@ -22,7 +22,7 @@ PermitNames names_of(std::string name, const std::string& prefix) {
   const std::string free = checked_name("a semaphore", std::move(name));
   return {.free = free,
           .holds = key_with_prefix(prefix + "_holds", free),
-          .queue = key_with_prefix(prefix + "_queue", free),
+          .queue = key_with_prefix(prefix + "_line", free),
           .people = key_with_prefix(prefix + "_people", free),
           .turns = key_with_prefix(prefix + "_turns", free),
           .channel = key_with_prefix("redisson_sc", free),

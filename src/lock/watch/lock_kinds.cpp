@@ -17,14 +17,10 @@ struct SideKey {
 };
 
 constexpr SideKey side_key_table[] = {
-    {"sluice_lock_queue", LockKind::mutex},
-    {"sluice_lock_waiters", LockKind::mutex},
-    {"sluice_lock_tickets", LockKind::fair},
-    {"sluice_rw_write_line", LockKind::shared},
-    {"sluice_rw_read_line", LockKind::shared},
-    {"sluice_semaphore_holds", LockKind::semaphore},
-    {"sluice_semaphore_line", LockKind::semaphore},
-    {"sluice_permit_people", LockKind::permits},
+    {"sluice_lock_queue", LockKind::mutex},         {"sluice_lock_waiters", LockKind::mutex},
+    {"sluice_lock_tickets", LockKind::fair},        {"sluice_rw_write_line", LockKind::shared},
+    {"sluice_rw_read_line", LockKind::shared},      {"sluice_semaphore_holds", LockKind::semaphore},
+    {"sluice_semaphore_line", LockKind::semaphore}, {"sluice_permit_people", LockKind::permits},
     {"sluice_permit_line", LockKind::permits},
 };
 

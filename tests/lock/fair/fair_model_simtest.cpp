@@ -117,8 +117,8 @@ TEST_F(FairModel, OneAtATimeAndNobodyIsForgotten) {
       const auto gone = hear_of_the_first_process();
       step(processes);
       if (const auto inside_now = holder(); !inside_now.empty() && inside_now != holder_before) {
-        // One whose process was taken for dead, since its look was lost, stands there again; and one
-        // that had its turn by a request that it has given up, by the next. One that Redisson has
+        // One whose process was taken for dead, since its look was lost, stands there again; and
+        // one that had its turn by a request that it has given up, by the next. One that Redisson has
         // dropped returns before those that came after it.
         const bool returned = std::ranges::find(before, inside_now) == before.end() &&
                               std::ranges::find(known, inside_now) != known.end();

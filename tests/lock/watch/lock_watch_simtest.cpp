@@ -1,6 +1,7 @@
 /// All locks of a server as an operator sees them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "lock/virtual_lock.hpp"
@@ -52,12 +53,13 @@ TEST_F(Watch, FindsALockThatIsCalledAsAKeyBesideAnother) {
   Names wanted;
   for (const auto* const prefix :
        {"sluice_lock_queue", "sluice_lock_tickets", "sluice_lock_waiters", "sluice_permit_people",
-        "sluice_permit_line", "sluice_rw_read_line", "sluice_rw_write_line", "sluice_semaphore_holds",
-        "sluice_semaphore_line"}) {
+        "sluice_permit_line", "sluice_rw_read_line", "sluice_rw_write_line",
+        "sluice_semaphore_holds", "sluice_semaphore_line"}) {
     const auto name = fmt::format("{}:x", prefix);
     holds.push_back(Mutex{line_, name}.acquire().get());
     wanted.push_back(name + " mutex");
   }
+  std::ranges::sort(wanted);
   EXPECT_EQ(names(), wanted);
   set_hash("sluice_lock_tickets:{shop}", java, "1 30000 1 sluice:inbox:1 x");
   EXPECT_EQ(names(), wanted);
