@@ -23,6 +23,7 @@ local me, lease, request, holder, channel, claim, inbox, came = unpack(ARGV)
 local holds = redis.pcall('HGET', KEYS[1], 'sluice:request')
 if holds == request then
   call('PEXPIRE', KEYS[1], lease)
+  note_look(KEYS[4], inbox)
   return tonumber(call('GET', KEYS[5])) or next_token(KEYS[5], 1)  -- this hold is the latest
 end
 -- Another request of this owner may have left a ticket: a request that waits takes it over.

@@ -36,6 +36,7 @@ if back > 0 then
   announce(free)
 end
 if held or got then
+  note_look(KEYS[5], ARGV[4])
   return 1
 end
 if ARGV[4] == '' then

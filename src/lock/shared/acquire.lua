@@ -56,6 +56,7 @@ local function may_join_readers()
 end
 
 if is_in() then
+  note_look(KEYS[5], inbox_of(ticket))
   return last_token()
 end
 local mode = redis.pcall('HGET', KEYS[1], 'mode')

@@ -10,11 +10,12 @@
 -- counts down from whatever does. For a writer it is noted in the hash sluice_rw_writing:PREFIX,
 -- which has `turn` too (see lock/shared/settle): Redisson takes a third field beside those of a
 -- writer for a reader. That note is worth nothing once OWNER:write has left the lock.
--- A reader's hold keys PREFIX:OWNER:rwlock_timeout:N are not in KEYS: as in Redisson, a release
--- finds their names in the hash. They lie in its slot. A reader is in while one of them is there.
--- Of a reader of ours the first lasts longest: it alone is prolonged, however many there are.
--- The sorted set sluice_rw_leases:PREFIX, in that slot too, has our readers by when their first
--- hold keys end. It says where to look, and may be wrong: Redisson does not know it.
+-- The hold keys PREFIX:OWNER:rwlock_timeout:N of other readers are not in KEYS: their names are
+-- found in the hash, as in Redisson. They lie in its slot. A reader is in while one of them is
+-- there. Of a reader of ours the first lasts longest: it alone is prolonged, however many there are.
+-- The sorted set sluice_rw_leases:PREFIX has our readers by when their first hold keys end. Redisson
+-- does not know it. A reader in it is in until then though its hold key is not there: while a proxy
+-- moves keys to another server, those that a script does not name may be at the other one.
 local call = redis.call
 local most_entries = 100000  -- that a script looks at, though a field may say anything
 
@@ -131,7 +132,17 @@ local function leave(key, prefix, kind, owner, many)
 end
 
 -- part survey
--- How long the entries of a reader last.
+-- How long a reader of ours lasts; -2: it is over.
+local function left_of_ours(owner)
+  local left = call('PTTL', hold_key(ARGV[1], owner, 1))
+  if left == -2 then
+    local ends = tonumber(call('ZSCORE', readers_of(ARGV[1]), owner) or 0)
+    left = ends > server_time() and ends - server_time() or -2
+  end
+  return left
+end
+
+-- How long the entries of another reader last.
 local function reader_left(owner, entries)
   local left = -2
   for n = 1, math.min(entries, most_entries) do
@@ -160,7 +171,7 @@ local function survey()
   end
   local longest, foreign
   for owner, entries in pairs(readers) do
-    local left = reader_left(owner, ours[owner] and 1 or entries)
+    local left = ours[owner] and left_of_ours(owner) or reader_left(owner, entries)
     if left == -2 then
       call('HDEL', KEYS[1], owner, unpack(ours[owner] or {}))
     else
@@ -176,7 +187,7 @@ local function longest_of_ours()
   local readers = readers_of(ARGV[1])
   local owner = call('ZREVRANGE', readers, 0, 0)[1]
   while owner do
-    local left = call('PTTL', hold_key(ARGV[1], owner, 1))
+    local left = left_of_ours(owner)
     if left > -2 then
       return left
     end
@@ -197,7 +208,7 @@ end
 -- script recount
 -- Enter a hold once more, or leave it while entries remain: says how many entries there are from
 -- now on.
--- KEYS[1] lock hash
+-- KEYS[1] lock hash, and those beside it
 -- ARGV[1] prefix of hold keys   ARGV[2] request id of the hold   ARGV[3] lease, ms
 -- ARGV[4] entries   ARGV[5] kind: r or w
 -- Reply: 1 done; 0 the hold is gone.
@@ -222,7 +233,8 @@ return 1
 -- part renewal
 local function renew(kind)
   local prolonged = {}
-  for i, key in ipairs(KEYS) do
+  for i = 1, #ARGV / 3 do
+    local key = KEYS[4 * i - 3]
     local prefix, request, lease = unpack(ARGV, 3 * i - 2, 3 * i)
     local entries, _, owner = hold_of(key, prefix, kind, request)
     if entries then
@@ -235,7 +247,7 @@ end
 
 -- script renew_read
 -- Prolong the holds of many readers.
--- KEYS[i] lock hash
+-- KEYS, four for each hold: lock hash, sluice_rw_writing, sluice_rw_leases, first hold key
 -- ARGV, three for each hold: prefix of its hold keys, request id, lease in ms
 -- Reply: for each key 1 prolonged, 0 the hold is gone.
 -- include lock/hold/parts.lua server_time
@@ -281,7 +293,8 @@ for i = 1, #fields, 2 do
     local writer = string.match(fields[i], '^(.*):write$')
     local kind, owner = writer and 'w' or 'r', writer or fields[i]
     local known = ours[kind .. owner]
-    local left = kind == 'w' and call('PTTL', KEYS[1]) or reader_left(owner, known and 1 or entries)
+    local left = kind == 'w' and call('PTTL', KEYS[1])
+      or known and left_of_ours(owner) or reader_left(owner, entries)
     if left > -2 then
       known = known or {false, false}
       table.insert(holders, {kind, owner, entries, left, known[1], known[2]})

@@ -11,7 +11,8 @@
 -- left to them (lock/wait/queue, part strangers).
 -- Both are counted: `turn` of sluice_rw_writing:PREFIX is "HANDED PAST".
 -- KEYS[1] lock hash   KEYS[2] fencing counter   KEYS[3] writers   KEYS[4] readers
--- KEYS[5] looks (see lock/wait/queue)
+-- KEYS[5] looks (see lock/wait/queue)   Behind them: sluice_rw_writing, sluice_rw_leases and the
+--         first hold key of the owner, for a proxy that moves keys
 -- ARGV[1] prefix of hold keys   ARGV[2] channel   ARGV[3] who goes first: writers or readers
 -- ARGV[4] most that go past the others   ARGV[5] most hand-overs in a row
 local writers_first = ARGV[3] == 'writers'

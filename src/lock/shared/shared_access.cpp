@@ -66,6 +66,12 @@ SharedNames::SharedNames(std::string name) : key(checked_name("a lock", std::mov
   writers = key_with_prefix("sluice_rw_write_line", key);
   readers = key_with_prefix("sluice_rw_read_line", key);
   looks = key_with_prefix("sluice_rw_looks", key);
+  writing = "sluice_rw_writing:" + hold_keys;
+  leases = "sluice_rw_leases:" + hold_keys;
+}
+
+std::string SharedNames::hold_key(std::string_view owner) const {
+  return fmt::format("{}:{}:rwlock_timeout:1", hold_keys, owner);
 }
 
 SharedAccess::SharedAccess(Store& store, const std::string& name, Mode mode,
@@ -99,8 +105,9 @@ Task<AcquireReply> SharedAccess::ask_acquire(const Identity& who, const std::str
                                              std::uint64_t came) {
   const std::string since = std::to_string(came);
   const std::string ticket = ticket_of(who, inbox);
-  const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers,
-                                   names_.looks};
+  const std::string hold_key = names_.hold_key(who.owner());
+  const std::string_view keys[] = {key(),        names_.token,   names_.writers, names_.readers,
+                                   names_.looks, names_.writing, names_.leases,  hold_key};
   const std::string_view args[] = {names_.hold_keys, names_.channel, preference_, overtaking_,
                                    hand_overs_,      who.request(),  letter(),    who.owner(),
                                    lease_,           who.holder(),   ticket,      since};
@@ -115,8 +122,9 @@ AcquireReply SharedAccess::read_acquire_reply(const Value& reply, std::string_vi
 }
 
 Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {
-  const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers,
-                                   names_.looks};
+  const std::string hold_key = names_.hold_key(who.owner());
+  const std::string_view keys[] = {key(),        names_.token,   names_.writers, names_.readers,
+                                   names_.looks, names_.writing, names_.leases,  hold_key};
   const std::string_view args[] = {names_.hold_keys, names_.channel, preference_, overtaking_,
                                    hand_overs_,      who.request(),  letter(),    ""};
   return run_end(store(), scripts::lock_shared_release, keys, args, durability(), options);
@@ -124,8 +132,9 @@ Task<Value> SharedAccess::ask_end(const Identity& who, CallOptions options) {
 
 GiveUp SharedAccess::give_up(const Identity& who) const {
   const std::string ticket = ticket_of(who, inbox_channel());
-  const std::string_view keys[] = {key(), names_.token, names_.writers, names_.readers,
-                                   names_.looks};
+  const std::string hold_key = names_.hold_key(who.owner());
+  const std::string_view keys[] = {key(),        names_.token,   names_.writers, names_.readers,
+                                   names_.looks, names_.writing, names_.leases,  hold_key};
   const std::string_view args[] = {names_.hold_keys, names_.channel, preference_, overtaking_,
                                    hand_overs_,      who.request(),  letter(),    ticket};
   return script_call(store(), scripts::lock_shared_release, keys, args, durability());
@@ -133,17 +142,18 @@ GiveUp SharedAccess::give_up(const Identity& who) const {
 
 Task<Value> SharedAccess::ask_recount(const Hold& hold, std::uint32_t entries) {
   return store().run(
-      scripts::lock_shared_recount, {key()},
+      scripts::lock_shared_recount,
+      {key(), names_.writing, names_.leases, names_.hold_key(hold.who.owner())},
       {names_.hold_keys, hold.who.request(), lease_, std::to_string(entries), letter()},
       {.repeatable = true});
 }
 
 Task<Value> SharedAccess::ask_force_release() {
-  return store().run(
-      scripts::lock_shared_force_release,
-      {key(), names_.token, names_.writers, names_.readers, names_.looks, new_answer_key(key())},
-      {names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_},
-      {.repeatable = true});
+  return store().run(scripts::lock_shared_force_release,
+                     {key(), names_.token, names_.writers, names_.readers, names_.looks,
+                      names_.writing, names_.leases, new_answer_key(key())},
+                     {names_.hold_keys, names_.channel, preference_, overtaking_, hand_overs_},
+                     {.repeatable = true});
 }
 
 const Script& SharedAccess::renewal() const noexcept {
@@ -151,16 +161,18 @@ const Script& SharedAccess::renewal() const noexcept {
 }
 
 void SharedAccess::add_to(Renewal& renewal, const Hold& hold, std::uint32_t) const {
-  renewal.keys.push_back(key());
+  renewal.keys.insert(renewal.keys.end(),
+                      {key(), names_.writing, names_.leases, names_.hold_key(hold.who.owner())});
   renewal.args.push_back(names_.hold_keys);
   renewal.args.emplace_back(hold.who.request());
   renewal.args.push_back(lease_);
 }
 
 Task<LockInfo> SharedAccess::info() {
-  auto asked =
-      store().run(scripts::lock_shared_info, {key(), names_.token, names_.writers, names_.readers},
-                  {names_.hold_keys, last_ticket_shown}, {.repeatable = true});
+  auto asked = store().run(
+      scripts::lock_shared_info,
+      {key(), names_.token, names_.writers, names_.readers, names_.writing, names_.leases},
+      {names_.hold_keys, last_ticket_shown}, {.repeatable = true});
   const Value reply = co_await asked;
   const auto& parts = reply.as_items();
   const milliseconds now{parts.at(0).as_integer()};

@@ -26,6 +26,11 @@ struct SharedNames {
   std::string writers;    ///< tickets of those that wait to write
   std::string readers;    ///< and of those that wait to read
   std::string looks;      ///< until when their processes look at the lock
+  std::string writing;    ///< who writes, and whose turn it is
+  std::string leases;     ///< readers of ours by when they end
+
+  /// Of the first entry of a reader.
+  std::string hold_key(std::string_view owner) const;
 };
 
 enum class Mode : std::uint8_t { read, write };

@@ -165,6 +165,14 @@ local function promise(looks, inbox, ms)
   end
 end
 
+-- A process that asks runs, also where its request was granted while it was on its way: among many
+-- waiters of one process that is so of each that looks.
+local function note_look(looks, inbox)
+  if inbox and redis.call('HEXISTS', looks, inbox) == 1 then
+    promise(looks, inbox, 1000 + grace)
+  end
+end
+
 -- A process that was sent a grant has its claim's time, and not less than its next waiter needs to
 -- look. A second grant is no proof that it took up the first.
 local function expect_claim(looks, inbox, claim)
