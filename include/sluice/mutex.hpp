@@ -60,10 +60,12 @@ struct MutexOptions {
 /// Not guaranteed: that a holder that was stopped notices before it acts (check `valid()`, pass on
 ///   `token()`); that an asynchronous replica knows of the hold after a failover without
 ///   `Durability`; an order among processes (see FairMutex), nor the place of a process that
-///   stands still for 2 s when its turn comes. A copy of an acquire that the server gets to only
-///   after the hold was released again (the first connection was lost while the copy lay in a
-///   buffer) leaves a hold without a holder until its lease ends. Losses are counted in
-///   `sluice_lock_lost_total`.
+///   stands still for 2 s when its turn comes. That a hold which was ended from outside
+///   (force_release, DEL) is not passed on among the callers of its process until the next renewal
+///   notices: their token is that of before, which a Fence refuses. A copy of an acquire that the
+///   server gets to only after the hold was released again (the first connection was lost while the
+///   copy lay in a buffer) leaves a hold without a holder until its lease ends. Losses are counted
+///   in `sluice_lock_lost_total`.
 /// Threads: any. The Store must outlive the Mutex and every Held of it; a Held may outlive its
 ///   Mutex. After a fork() the holds stay with the parent: in the child they are not valid, their
 ///   end releases nothing, and each verb throws Error (closed) at once.

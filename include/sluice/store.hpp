@@ -117,6 +117,10 @@ class Batch {
   std::vector<Item> items_;
 };
 
+/// The Error of an item of a Batch whose reply is an error: what the call would throw if it were
+/// run alone, with its name, its key and the effect as far as it is known.
+Error error_of_item(const Batch::Item& item, std::string_view reply);
+
 struct Message {
   enum class Kind {
     published,

@@ -90,7 +90,8 @@ std::string to_string(const Value& value, std::size_t most = std::string::npos);
 /// The Error that an error reply stands for ("-WRONGTYPE ...", "-NOAUTH ..."). Effect: none, but
 /// unknown for an error in the middle of a script, unless it is one of those (READONLY, OOM,
 /// NOREPLICAS, MISCONF) that a server gives only before a script has written anything; done for a
-/// reply that is beyond the client's limits. The message is one line of 4 KiB at most.
+/// reply that is beyond the client's limits. An error that a script has made itself looks like one
+/// of a command: error_of_item() tells them apart. The message is one line of 4 KiB at most.
 Error error_of_reply(std::string_view reply);
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 #include "store/reply_error.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/integer.hpp"
 #include "resp/command_table.hpp"
@@ -206,6 +207,12 @@ Error error_of_script(std::string_view reply, const Script& script, Words keys,
   return with_place(with_forbidden_verb(error, reply, script.text),
                     name_of_call(script.name, keys.empty() ? std::string_view{} : keys.front()),
                     *effect);
+}
+
+Error error_of_item(const Batch::Item& item, std::string_view reply) {
+  const std::vector<std::string_view> words{item.words.begin(), item.words.end()};
+  if (!item.script) return error_of_command(reply, words);
+  return error_of_script(reply, *item.script, Words{words}.first(item.key_count));
 }
 
 bool is_outage(const Error& failure) noexcept {

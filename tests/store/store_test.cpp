@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "store/fake_store.hpp"
 #include "store/reply_error.hpp"
 
@@ -178,6 +180,13 @@ TEST(ReplyError, WritesThatHideAreFound) {
 
 TEST(ReplyError, WhatAProxyNeverGotAReplyForMayHaveHappened) {
   EXPECT_EQ(error_of_command("ERR Connection timed out", {}).effect(), Effect::unknown);
+  const Script theirs{.name = "shop/sell", .text = "return 1", .sha1 = ""};
+  Batch batch;
+  batch.add(theirs, std::array<std::string_view, 1>{"stock"}, {}).add({"INCR", "stock"});
+  const auto sold_out = error_of_item(batch.items()[0], "SOLDOUT of tea");
+  EXPECT_EQ(sold_out.effect(), Effect::unknown);
+  EXPECT_TRUE(sold_out.message().starts_with("shop/sell of 'stock': SOLDOUT")) << sold_out.what();
+  EXPECT_EQ(error_of_item(batch.items()[1], "ERR value is not an integer").effect(), Effect::none);
   EXPECT_EQ(error_of_command("ERR Connection refused", {}).effect(), Effect::none);
 }
 
