@@ -12,10 +12,10 @@
 -- writer for a reader. That note is worth nothing once OWNER:write has left the lock.
 -- The hold keys PREFIX:OWNER:rwlock_timeout:N of other readers are not in KEYS: their names are
 -- found in the hash, as in Redisson. They lie in its slot. A reader is in while one of them is
--- there. Of a reader of ours the first lasts longest: it alone is prolonged, however many there are.
--- The sorted set sluice_rw_leases:PREFIX has our readers by when their first hold keys end. Redisson
--- does not know it. A reader in it is in until then though its hold key is not there: while a proxy
--- moves keys to another server, those that a script does not name may be at the other one.
+-- there. Of a reader of ours the first lasts longest: it alone is prolonged, however many there
+-- are. The sorted set sluice_rw_leases:PREFIX has our readers by when their first hold keys end.
+-- Redisson does not know it. A reader in it is in until then though its hold key is not there:
+-- while a proxy moves keys to another server, those that no script names may be at the other one.
 local call = redis.call
 local most_entries = 100000  -- that a script looks at, though a field may say anything
 

@@ -118,8 +118,8 @@ TEST_F(FairModel, OneAtATimeAndNobodyIsForgotten) {
       step(processes);
       if (const auto inside_now = holder(); !inside_now.empty() && inside_now != holder_before) {
         // One whose process was taken for dead, since its look was lost, stands there again; and
-        // one that had its turn by a request that it has given up, by the next. One that Redisson has
-        // dropped returns before those that came after it.
+        // one that had its turn by a request that it has given up, by the next. One that Redisson
+        // has dropped returns before those that came after it.
         const bool returned = std::ranges::find(before, inside_now) == before.end() &&
                               std::ranges::find(known, inside_now) != known.end();
         ASSERT_FALSE(!before.empty() && !queue().empty() && before.front() == queue().front() &&
