@@ -316,7 +316,8 @@ class CacheGuard {
   /// The same for many, in one round trip. Each key stands for itself: one that fails keeps no
   /// other from being invalidated. Throws the first failure; the message names the keys that
   /// failed, up to ten. Effect none: no value was removed; else call it again, for all or for those
-  /// that failed. Error (unsynced): all were, and too few replicas have it.
+  /// that failed. Error (unsynced): all were, and too few replicas have it. Error (bad_argument): a
+  /// key is above 64 KiB, and no key was sent.
   Task<void> invalidate_all(std::vector<std::string> keys) {
     return core_.invalidate(std::move(keys));
   }
