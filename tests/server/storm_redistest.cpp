@@ -215,10 +215,11 @@ class ServiceStorm : public testing::Test {
     const auto end = std::chrono::steady_clock::now() + plan_.lasts;
     auto kill_at = std::chrono::steady_clock::now() + 500ms;
     std::size_t kills = 0;
-    while (goes_on()) {
+    while (goes_on() || kills < std::size(victims)) {
       std::this_thread::sleep_for(10ms);
       shop_.look_after();
-      if (const auto now = std::chrono::steady_clock::now(); now < kill_at || now > end) continue;
+      const auto now = std::chrono::steady_clock::now();
+      if (now < kill_at || (now > end && kills >= std::size(victims))) continue;
       const auto lot = kills < std::size(victims) ? kills : random_() % std::size(victims);
       ++kills;
       shop_.kill(victims[lot], random_);

@@ -132,21 +132,15 @@ local function leave(key, prefix, kind, owner, many)
 end
 
 -- part survey
--- How long a reader of ours lasts; -2: it is over.
-local function left_of_ours(owner)
-  local left = call('PTTL', hold_key(ARGV[1], owner, 1))
-  if left == -2 then
-    local ends = tonumber(call('ZSCORE', readers_of(ARGV[1]), owner) or 0)
-    left = ends > server_time() and ends - server_time() or -2
-  end
-  return left
-end
-
--- How long the entries of another reader last.
+-- How long the entries of a reader last; -2: they are over. One of ours has one that counts.
 local function reader_left(owner, entries)
   local left = -2
   for n = 1, math.min(entries, most_entries) do
     left = math.max(left, call('PTTL', hold_key(ARGV[1], owner, n)))
+  end
+  if left == -2 then
+    local ends = tonumber(call('ZSCORE', readers_of(ARGV[1]), owner) or 0)
+    left = ends > server_time() and ends - server_time() or -2
   end
   return left
 end
@@ -171,7 +165,7 @@ local function survey()
   end
   local longest, foreign
   for owner, entries in pairs(readers) do
-    local left = ours[owner] and left_of_ours(owner) or reader_left(owner, entries)
+    local left = reader_left(owner, ours[owner] and 1 or entries)
     if left == -2 then
       call('HDEL', KEYS[1], owner, unpack(ours[owner] or {}))
     else
@@ -187,7 +181,7 @@ local function longest_of_ours()
   local readers = readers_of(ARGV[1])
   local owner = call('ZREVRANGE', readers, 0, 0)[1]
   while owner do
-    local left = left_of_ours(owner)
+    local left = reader_left(owner, 1)
     if left > -2 then
       return left
     end
@@ -293,8 +287,7 @@ for i = 1, #fields, 2 do
     local writer = string.match(fields[i], '^(.*):write$')
     local kind, owner = writer and 'w' or 'r', writer or fields[i]
     local known = ours[kind .. owner]
-    local left = kind == 'w' and call('PTTL', KEYS[1])
-      or known and left_of_ours(owner) or reader_left(owner, entries)
+    local left = kind == 'w' and call('PTTL', KEYS[1]) or reader_left(owner, known and 1 or entries)
     if left > -2 then
       known = known or {false, false}
       table.insert(holders, {kind, owner, entries, left, known[1], known[2]})
