@@ -99,7 +99,8 @@ class [[nodiscard("the hold ends with this object: keep it for as long as you wo
   Held& operator=(Held&& other) noexcept;
   /// Releases: sends the request at once, in order with what this thread sends later, and does not
   /// wait for the reply. Never throws; a failure is logged and counted in
-  /// `sluice_lock_release_failures_total`, and the hold then ends with its lease.
+  /// `sluice_lock_release_failures_total`; while the server is away it is asked again, and the hold
+  /// ends with its lease at the latest.
   ~Held();
 
   /// Whether the hold is certain at this moment. Asks the local steady clock only: no I/O, some 30

@@ -71,12 +71,23 @@ Task<ReleaseOutcome> end(std::shared_ptr<Hold> hold, Task<Value> asked, bool los
   co_return outcome_of(ended, lost);
 }
 
+/// While the server is away it is asked again, unless entries remain.
 Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
-  const auto resource = hold->resource;
+  const Resource& resource = *hold->resource;
   try {
-    co_await leave(std::move(hold), {.unhurried = true});
+    co_await leave(hold, {.unhurried = true});
+  } catch (const Error& failure) {
+    report_failed_release(resource.key(), failure);
+    if (is_outage(failure) && hold->watchdog().entries(*hold) == 0)
+      shared_of<PendingReleases>(resource.store())
+          ->keep(
+              resource.queued_as(hold->who),
+              [&store = resource.store(), name = resource.key(),
+               request = resource.queued_as(hold->who),
+               end = resource.give_up(hold->who)] { take_back(store, name, request, end, true); },
+              true);
   } catch (const std::exception& failure) {
-    report_failed_release(resource->key(), failure);
+    report_failed_release(resource.key(), failure);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "lock/wait/waiting.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
+#include "store/reply_error.hpp"
 
 namespace sluice::lock {
 
@@ -242,13 +243,21 @@ Task<bool> Group::leave(Holds holds, CallOptions options) {
 Task<void> Group::leave_and_report(Holds holds) {
   const auto self = shared_from_this();
   const std::string name = members_.front()->key();
-  try {
-    co_await leave(std::move(holds), {.unhurried = true});
-  } catch (const std::exception& failure) {
+  const auto report = [&name](const std::exception& failure) {
     count(metrics().lock_release_failures);
     log(LogLevel::error, "lock " + quoted(name) +
                              " and those taken with it were not released and " +
                              "end with their lease: " + failure.what());
+  };
+  try {
+    co_await leave(holds, {.unhurried = true});
+  } catch (const Error& failure) {
+    report(failure);
+    const Identity& who = holds.front()->who;
+    if (is_outage(failure))  // it is asked again
+      take_back(store_, name, std::string{who.request()}, giving_up(who), true);
+  } catch (const std::exception& failure) {
+    report(failure);
   }
 }
 

@@ -65,6 +65,33 @@ TEST_F(LockPatience, WhatAnAcquireLeftIsTakenBackAfterTheOutage) {
   is_left_alone([&] { return rooms.try_acquire(); });
 }
 
+/// A server that refuses for a while: busy, without replicas, paused for too long.
+TEST_F(LockPatience, AReleaseThatWasRefusedIsAskedForAgain) {
+  Mutex mutex{line_, "stock"};
+  FairMutex fair{line_, "fair"};
+  SharedMutex shared{line_, "shared"};
+  MultiLock both{line_, {"one", "two"}};
+  Semaphore desks{line_, "desks"};
+  desks.try_set_permits(1).get();
+  const auto is_free_again = [&](auto acquire) {
+    {
+      const auto held = acquire().get();
+      ASSERT_TRUE(held);
+      go_away();
+    }
+    pass(3s);
+    heal();
+    pass(5s);
+    EXPECT_TRUE(acquire().get());
+  };
+  is_free_again([&] { return mutex.try_acquire(); });
+  is_free_again([&] { return fair.try_acquire(); });
+  is_free_again([&] { return shared.try_acquire(); });
+  is_free_again([&] { return shared.try_acquire_shared(); });
+  is_free_again([&] { return both.try_acquire(); });
+  is_free_again([&] { return desks.try_acquire(); });
+}
+
 TEST_F(LockPatience, K30_AcquireWithoutADeadlineOutlivesAnOutage) {
   Mutex mutex{line_, "stock"};
   FairMutex fair{line_, "fair"};
