@@ -47,8 +47,9 @@ class ExclusiveLock {
   Task<LockInfo> info();
 
   /// Ends all holds, to read too, whichever processes have them, and lets in whom it is the turn
-  /// of. The holders learn of it with their next renewal; at once if it is the last that this
-  /// FairMutex let in. False: the lock was free. A copy of a holder's request that the network
+  /// of. The holders learn of it with their next renewal, and those without a watchdog not before
+  /// their lease ends; at once if it is the last that this FairMutex let in. False: the lock was
+  /// free. A copy of a holder's request that the network
   /// holds, and delivers after this, lets that holder in again if the lock is free then, until its
   /// lease ends. Throws Error (wrong_type) for a key that is no lock, and leaves it as it is.
   Task<bool> force_release();
