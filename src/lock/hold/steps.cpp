@@ -23,16 +23,13 @@ void report_failed_release(const std::string& name, const std::exception& failur
 /// may be gone.
 Task<void> give_up_and_report(Store& store, std::string name, std::string request, GiveUp give_up,
                               bool is_reported) {
-  const auto again = [&store, name, request, give_up](bool reported) {
-    return [=, &store] { take_back(store, name, request, give_up, reported); };
-  };
+  const auto again = [&store, name, request, give_up] { take_back(store, name, request, give_up); };
   try {
     co_await give_up();
-    shared_of<PendingReleases>(store)->note_given_up(request, again(false));
+    shared_of<PendingReleases>(store)->note_given_up(request, again);
   } catch (const Error& failure) {
     if (!is_reported) report_failed_release(name, failure);
-    if (failure.errc() != Errc::closed)
-      shared_of<PendingReleases>(store)->keep(request, again(true), is_outage(failure));
+    if (failure.errc() != Errc::closed) take_back_later(store, name, request, give_up, failure);
   } catch (const std::exception& failure) {
     report_failed_release(name, failure);
   }
@@ -79,13 +76,8 @@ Task<void> leave_and_report(std::shared_ptr<Hold> hold) {
   } catch (const Error& failure) {
     report_failed_release(resource.key(), failure);
     if (is_outage(failure) && hold->watchdog().entries(*hold) == 0)
-      shared_of<PendingReleases>(resource.store())
-          ->keep(
-              resource.queued_as(hold->who),
-              [&store = resource.store(), name = resource.key(),
-               request = resource.queued_as(hold->who),
-               end = resource.give_up(hold->who)] { take_back(store, name, request, end, true); },
-              true);
+      take_back_later(resource.store(), resource.key(), resource.queued_as(hold->who),
+                      resource.give_up(hold->who), failure);
   } catch (const std::exception& failure) {
     report_failed_release(resource.key(), failure);
   }
@@ -184,6 +176,14 @@ void take_back(Store& store, std::string name, std::string request, GiveUp give_
   } catch (const std::exception&) {  // no memory for the coroutine
     count(metrics().lock_release_failures);
   }
+}
+
+void take_back_later(Store& store, const std::string& name, const std::string& request,
+                     GiveUp give_up, const Error& failure) {
+  const auto again = [&store, name, request, give_up = std::move(give_up)] {
+    take_back(store, name, request, give_up, true);
+  };
+  shared_of<PendingReleases>(store)->keep(request, again, is_outage(failure));
 }
 
 std::shared_ptr<Hold> begin(std::shared_ptr<Resource> resource, Identity&& who, const Grant& grant,

@@ -33,6 +33,9 @@ void leave_in_background(std::shared_ptr<Hold> hold) noexcept;
 void take_back(const Resource& resource, const Identity& who) noexcept;
 void take_back(Store& store, std::string name, std::string request, GiveUp give_up,
                bool is_reported = false) noexcept;
+/// The same when the server is there again, after a failure that is reported.
+void take_back_later(Store& store, const std::string& name, const std::string& request,
+                     GiveUp give_up, const Error& failure);
 /// The end of a hold is sent, or was: see PendingReleases.
 void note_ended(const Hold& hold);
 /// Whether a request that failed so may have left something behind that can be taken back.

@@ -254,8 +254,8 @@ Task<void> Group::leave_and_report(Holds holds) {
   } catch (const Error& failure) {
     report(failure);
     const Identity& who = holds.front()->who;
-    if (is_outage(failure))  // it is asked again
-      take_back(store_, name, std::string{who.request()}, giving_up(who), true);
+    if (is_outage(failure))
+      take_back_later(store_, name, std::string{who.request()}, giving_up(who), failure);
   } catch (const std::exception& failure) {
     report(failure);
   }
