@@ -40,12 +40,12 @@ class Clock {
   }
 
   /// `time + delay`, but SteadyTime::max() where that is past the end of time, as in waits of
-  /// `milliseconds::max()`.
+  /// `milliseconds::max()`. A `time` before the epoch is one like another.
   template <class Rep, class Period>
   static SteadyTime add(SteadyTime time, std::chrono::duration<Rep, Period> delay) noexcept {
     using Delay = std::chrono::duration<Rep, Period>;
-    return delay >= std::chrono::floor<Delay>(SteadyTime::max() - time) ? SteadyTime::max()
-                                                                        : time + delay;
+    const auto left = SteadyTime::max() - std::max(time, SteadyTime{});
+    return delay >= std::chrono::floor<Delay>(left) ? SteadyTime::max() : time + delay;
   }
 };
 

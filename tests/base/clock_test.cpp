@@ -105,6 +105,8 @@ TEST(Clock, AWaitPastTheEndOfTimeIsOneWithoutEnd) {
   EXPECT_EQ(Clock::add(clock.steady(), std::chrono::milliseconds::max()), SteadyTime::max());
   EXPECT_EQ(Clock::add(clock.steady(), std::chrono::hours::max()), SteadyTime::max());
   EXPECT_EQ(Clock::add(SteadyTime::max(), 1ns), SteadyTime::max());
+  EXPECT_EQ(Clock::add(SteadyTime::min(), 1s), SteadyTime::min() + 1s);
+  EXPECT_EQ(Clock::add(SteadyTime::min(), std::chrono::hours::max()), SteadyTime::max());
   EXPECT_EQ(Clock::add(clock.steady(), 1s), clock.steady() + 1s);
   bool fired = false;
   clock.after(std::chrono::nanoseconds::max(), [&] { fired = true; });
