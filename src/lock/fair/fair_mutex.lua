@@ -15,11 +15,17 @@
 local call = redis.call
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
+-- include lock/fair/fair_mutex.lua let_in
+local me, lease, request, holder, channel, claim, inbox, came = unpack(ARGV)
+if call('EXISTS', KEYS[1], KEYS[2], KEYS[4]) == 0 then
+  local token = next_token(KEYS[5], 1)
+  let_in(me, request, holder, lease)
+  return token
+end
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua processes
 -- include lock/fair/fair_mutex.lua queue
 -- include lock/fair/hand_over.lua
-local me, lease, request, holder, channel, claim, inbox, came = unpack(ARGV)
 local holds = redis.pcall('HGET', KEYS[1], 'sluice:request')
 if holds == request then
   call('PEXPIRE', KEYS[1], lease)
@@ -162,8 +168,12 @@ return {rest, server_time(), foreign and 1 or 0, arrived}
 -- ARGV[1] request id   ARGV[2] channel   ARGV[3] owner that waits by that request; empty: none
 -- Reply: 1 ended; 0 there was no such hold.
 local call = redis.call
+if call('EXISTS', KEYS[2], KEYS[4]) == 0 then  -- nobody waits
+  return call('HGET', KEYS[1], 'sluice:request') == ARGV[1] and call('DEL', KEYS[1]) or 0
+end
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
+-- include lock/fair/fair_mutex.lua let_in
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua processes
 -- include lock/fair/fair_mutex.lua queue
@@ -189,6 +199,7 @@ return 0
 -- include lock/hold/parts.lua once
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua next_token
+-- include lock/fair/fair_mutex.lua let_in
 -- include lock/wait/queue.lua inbox
 -- include lock/wait/queue.lua processes
 -- include lock/fair/fair_mutex.lua queue
@@ -217,6 +228,12 @@ for _, owner in ipairs(redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)) do
   shown[#shown + 1] = redis.call('HGET', KEYS[2], owner) or ''
 end
 return shown
+
+-- part let_in
+local function let_in(owner, request, holder, ttl)
+  redis.call('HSET', KEYS[1], owner, 1, 'sluice:request', request, 'sluice:holder', holder)
+  redis.call('PEXPIRE', KEYS[1], ttl)
+end
 
 -- part queue
 -- The queue of a fair lock as Redisson keeps it, and our tickets beside it.

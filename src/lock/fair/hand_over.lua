@@ -7,20 +7,28 @@
 -- was before. The lock stays free meanwhile.
 local time_to_come = 1500
 
--- All waiters of a process leave, and those behind them move up: O(n).
+-- All waiters of a process leave, and those behind them move up: O(n). The others go to the end in
+-- their order, before all that stood there is taken away: the queue keeps its time to live.
 local function drop(inbox)
   local call = redis.call
-  local gone = 0
-  for _, owner in ipairs(call('LRANGE', KEYS[2], 0, -1)) do
+  local gone, stay = 0, {}
+  local owners = call('LRANGE', KEYS[2], 0, -1)
+  for _, owner in ipairs(owners) do
     local ticket = call('HGET', KEYS[4], owner)
     if ticket and inbox_of(ticket) == inbox then
-      call('LREM', KEYS[2], 1, owner)
       call('ZREM', KEYS[3], owner)
       call('HDEL', KEYS[4], owner)
       gone = gone + 1
     else
       call('ZADD', KEYS[3], 'XX', 'INCR', -patience * gone, owner)
+      stay[#stay + 1] = owner
     end
+  end
+  for first = 1, #stay, 1000 do
+    call('RPUSH', KEYS[2], unpack(stay, first, math.min(first + 999, #stay)))
+  end
+  for _ = 1, #owners do
+    call('LPOP', KEYS[2])
   end
   forget_process(KEYS[4], inbox)
 end
@@ -29,11 +37,6 @@ end
 local function take_turn(owner)
   leave(owner)
   redis.call('HDEL', KEYS[4], 'sluice:told')
-end
-
-local function let_in(owner, request, holder, ttl)
-  redis.call('HSET', KEYS[1], owner, 1, 'sluice:request', request, 'sluice:holder', holder)
-  redis.call('PEXPIRE', KEYS[1], ttl)
 end
 
 -- True: its process runs, and it is in.
