@@ -170,14 +170,12 @@ Task<Holds> Group::wait_in_queue(Inbox::Subscription& inbox, const Identity& who
   };
   const std::stop_callback on_stop{stop,
                                    [&inbox] { inbox.post({.kind = InboxMessage::Kind::recheck}); }};
-  QueuedWait queued{inbox, terms_.terms, ask_in_queue};
-  for (;;) {
-    auto standing = queued.stand(until, [&stop] { return !stop.stop_requested(); });
-    const std::optional<Grant> grant = co_await standing;
-    if (!grant) co_return Holds{};
-    if (queued.was_handed_over()) continue;  // of one name; the next question is for all
-    co_return begin_all(who, tokens, grant->since, true);
-  }
+  // A message is of one name; the question behind it is for all.
+  QueuedWait queued{inbox, terms_.terms, true, ask_in_queue};
+  auto standing = queued.stand(until, [&stop] { return !stop.stop_requested(); });
+  const std::optional<Grant> grant = co_await standing;
+  if (!grant) co_return Holds{};
+  co_return begin_all(who, tokens, grant->since, true);
 }
 
 // --- the end ---

@@ -299,7 +299,7 @@ Task<LocalQueue::MaybeOutcome> LocalQueue::admit_one(std::optional<QueuedRequest
 /// In the server's queue, until one waiter is in or there is none any more.
 Task<LocalQueue::MaybeOutcome> LocalQueue::wait_in_queue(QueuedRequest& request) {
   const Identity& who = request.who;
-  QueuedWait queued{*request.subscription, lease_terms(),
+  QueuedWait queued{*request.subscription, lease_terms(), asks_after_hand_over(),
                     [this, &who](std::uint64_t) { return ask_noting_trouble(who); }};
   if (request.reply) queued.heard(*request.reply, request.sent);
   {
@@ -315,9 +315,8 @@ Task<LocalQueue::MaybeOutcome> LocalQueue::wait_in_queue(QueuedRequest& request)
     while (wanted()) {  // all waiters may have left before subscription_ was there to be told
       const std::optional<Grant> grant = co_await queued.stand(SteadyTime::max(), wanted);
       if (!grant) break;
-      const bool handed_over = queued.was_handed_over();
-      if (handed_over && asks_after_hand_over()) continue;
-      const GrantOutcome outcome = admit(who.request(), *grant, grant->token, handed_over);
+      const GrantOutcome outcome =
+          admit(who.request(), *grant, grant->token, queued.was_handed_over());
       if (outcome == GrantOutcome::unwanted) break;
       if (outcome != GrantOutcome::late) co_return outcome;
       count(metrics().lock_late);  // this process stood still: back into the queue

@@ -121,7 +121,7 @@ Task<bool> PermitQueue::wait(PermitRequest request, SteadyTime until, Accept acc
 Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, SteadyTime until,
                               const Accept& accept) {
   Inbox::Subscription& inbox = waiter.inbox;
-  QueuedWait queued{inbox, request.terms,
+  QueuedWait queued{inbox, request.terms, request.terms.asks_after_hand_over(),
                     [&](std::uint64_t came) { return ask_in_queue(request.who, waiter, came); }};
   const std::stop_callback on_stop{request.stop,
                                    [&inbox] { inbox.post({.kind = InboxMessage::Kind::recheck}); }};
@@ -129,7 +129,6 @@ Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, Stea
   for (;;) {
     const std::optional<Grant> grant = co_await queued.stand(until, wanted);
     if (!grant) co_return false;
-    if (queued.was_handed_over() && request.terms.asks_after_hand_over()) continue;
     if (accept(request.who, *grant, queued.was_handed_over())) co_return true;
     count(metrics().lock_late);  // this process stood still: back into the queue
     inbox_->look_at_all();

@@ -106,7 +106,8 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(std::shared_ptr<Inbox> i
                                                         SteadyTime until, std::stop_token stop) {
   // before the request, so that no grant is missed
   Inbox::Subscription subscription{inbox, std::string{who.request()}};
-  QueuedWait queued{subscription, lease_terms(), [this, &who, &inbox](std::uint64_t came) {
+  QueuedWait queued{subscription, lease_terms(), asks_after_hand_over(),
+                    [this, &who, &inbox](std::uint64_t came) {
                       return ask_acquire(who, inbox->channel(), came);
                     }};
   const std::stop_callback on_stop{
@@ -116,7 +117,6 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(std::shared_ptr<Inbox> i
     const std::optional<Grant> grant = co_await queued.stand(until, wanted);
     if (!grant) co_return nullptr;
     const bool handed_over = queued.was_handed_over();
-    if (handed_over && asks_after_hand_over()) continue;
     const auto renew_at = handed_over ? grant->since + grant->ttl / 3 : SteadyTime::max();
     if (auto hold = begin_granted(std::move(who), *grant, renew_at)) {
       if (handed_over) count(metrics().lock_handed_over);

@@ -24,6 +24,12 @@ Grant QueuedWait::grant_of(const InboxMessage& call) const {
   return {.token = call.token, .since = std::min(since, now), .ttl = call.ttl, .queued = true};
 }
 
+/// Where the server stood still before its last reply, the two clocks are tied that loosely: the hold
+/// would be lost before its first renewal is answered.
+bool QueuedWait::is_doubtful(const Grant& grant, SteadyTime now) const {
+  return now >= grant.since + grant.ttl / 3 && now < grant.since + grant.ttl - terms_.margin;
+}
+
 SteadyTime QueuedWait::next_look(SteadyTime now) const {
   const auto left = heard_->answer.left;
   const bool leads = box_.stand_in(heard_->answer.queue, heard_->sent);
@@ -96,8 +102,9 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
         // The answer is later than this grant and knows nothing of it: the server has lost it. Or
         // its clock was set back.
         if (call->at < heard_->answer.time) break;
-        handed_over_ = true;
         const Grant grant = grant_of(*call);
+        if (asks_again_ || is_doubtful(grant, now)) break;
+        handed_over_ = true;
         heard_.reset();
         co_return grant;
       }

@@ -28,9 +28,11 @@ class QueuedWait {
   /// the old place in the queue where the ticket was lost; 0: there was none.
   using Ask = std::function<Task<AcquireReply>(std::uint64_t came)>;
 
-  /// `terms`: of a hold that a request is granted. The box must outlive the QueuedWait.
-  QueuedWait(Inbox::Subscription& box, const Terms& terms, Ask ask)
-      : box_(box), terms_(terms), ask_(std::move(ask)) {}
+  /// `terms`: of a hold that a request is granted. `asks_again`: each grant that comes by message
+  /// is confirmed by another request; else only that of which a good part may be over. The box must
+  /// outlive the QueuedWait.
+  QueuedWait(Inbox::Subscription& box, const Terms& terms, bool asks_again, Ask ask)
+      : box_(box), terms_(terms), asks_again_(asks_again), ask_(std::move(ask)) {}
 
   /// A reply that came already, to a request sent at `sent`.
   void heard(const AcquireReply& answer, SteadyTime sent);
@@ -49,10 +51,12 @@ class QueuedWait {
   };
   Task<bool> listen_to_foreigners(SteadyTime until);
   Grant grant_of(const InboxMessage& call) const;
+  bool is_doubtful(const Grant& grant, SteadyTime now) const;
   SteadyTime next_look(SteadyTime now) const;
 
   Inbox::Subscription& box_;
   const Terms terms_;
+  const bool asks_again_;
   const Ask ask_;
   std::optional<Heard> heard_;
   std::uint64_t came_ = 0;

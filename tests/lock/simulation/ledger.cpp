@@ -195,10 +195,12 @@ void Ledger::excuse(const SimHold* hold) {
 }
 
 bool Ledger::is_in_the_way(const Stay& stay) const {
-  // Who has lost one of its names has the others until it leaves.
-  if ((stay.ended && !stay.excused) || is_ended_outside(stay, {})) return false;
-  return !stay.process.stands_still() ||
-         server_.clock().steady() < stay.process.stopped_at() + terms_.lease;
+  const auto now = server_.clock().steady();
+  if (is_ended_outside(stay, {})) return false;
+  // A renewal that was on its way when the hold was lost here keeps it there, until its holder
+  // leaves. A holder that has lost one of its names has the others until it leaves.
+  if (stay.ended && !stay.excused) return now < *stay.ended + terms_.lease;
+  return !stay.process.stands_still() || now < stay.process.stopped_at() + terms_.lease;
 }
 
 bool Ledger::is_idle(std::uint32_t most) const {
