@@ -1,9 +1,13 @@
+#include <fmt/format.h>
+
 #include <array>
+#include <memory>
 #include <thread>
 
 #include "lock/chaos/deployment.hpp"
 #include "sluice/open.hpp"
 #include "support/fault_proxy.hpp"
+#include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 
 namespace sluice::chaos {
@@ -29,7 +33,8 @@ class ReplicatedServer final : public Deployment {
         {8, false, "cut lines", [this] { lose_replies(); }},
         {6, true, "killed clients", [this] { kill_clients(); }},
         {8, true, "saves", [this] { save(); }},
-        {4, true, "stops of the server", [this] { stop_server(); }},
+        {8, true, "stops of the server", [this] { stop_server(); }},
+        {5, true, "slow scripts", [this] { run_slow_script(); }},
         {3, true, "restarts with all data", [this] { restart_server(); }},
         {5, true, "restarts from an older file", [this] { restart_from_snapshot(); }},
         {6, true, "promotions", [this] { promote(); }},
@@ -68,8 +73,23 @@ class ReplicatedServer final : public Deployment {
   void stop_server() {
     master().stop();
     const auto trouble = stage_.begin(Kind::server, "the server is stopped");
-    stage_.later(stage_.between(50ms, 2500ms), [this, trouble] {
+    stage_.later(stage_.between(0ms, 6000ms), [this, trouble] {
       master().cont();
+      stage_.end(trouble);
+      stage_.servers_are_well();
+    });
+  }
+
+  /// Of a stranger. After five seconds the server says BUSY to all others.
+  void run_slow_script() {
+    const Stamp time = stage_.between(50ms, 6000ms);
+    const auto client = std::make_shared<test::PlainClient>(master().port());
+    const auto trouble = stage_.begin(Kind::server, "a script lasts long");
+    client->send(fmt::format(
+        "EVAL \"local till = os.clock() + ARGV[1] repeat until os.clock() >= till\" 0 {:.3f}\r\n",
+        static_cast<double>(time.count()) / 1e9));
+    stage_.later(time, [this, client, trouble] {
+      client->read();
       stage_.end(trouble);
       stage_.servers_are_well();
     });
