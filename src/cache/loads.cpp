@@ -119,16 +119,22 @@ void Loads::load(State& state, Turn& turn) {
 }
 
 void Loads::close() {
-  std::deque<std::shared_ptr<Turn>> dropped;
-  {
-    const std::lock_guard lock{state_->mutex};
-    state_->closed = true;
-    dropped.swap(state_->waiting);
-    state_->called.notify_all();
-  }
-  for (const auto& turn : dropped) {
+  for (;;) {
+    std::shared_ptr<Turn> turn;
+    {
+      const std::lock_guard lock{state_->mutex};
+      state_->closed = true;
+      state_->called.notify_all();
+      if (state_->waiting.empty()) break;
+      turn = std::move(state_->waiting.front());
+      state_->waiting.pop_front();
+    }
     turn->loader = nullptr;
-    turn->loaded.error = std::make_exception_ptr(closed_guard());
+    try {
+      throw closed_guard();
+    } catch (...) {  // or that there is no memory for it
+      turn->loaded.error = std::current_exception();
+    }
     turn->done.complete();
   }
   const std::size_t own = mine_ == state_.get() ? 1 : 0;

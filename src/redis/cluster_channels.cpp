@@ -6,6 +6,7 @@
 #include "redis/cluster.hpp"
 #include "redis/cluster_way.hpp"
 #include "sluice/log.hpp"
+#include "store/spawn_if_possible.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -49,7 +50,8 @@ class ClusterChannels::Registration final : public Listener::Registration {
     if (cluster_->is_of_parent()) return;
     ClusterChannels& all = cluster_->channels();
     all.handlers(key_.first).remove(key_.second, *handler_, [&] {
-      if (auto node = all.forget(key_)) spawn(unsubscribe(std::move(node), key_), {});
+      if (auto node = all.forget(key_))
+        spawn_if_possible([&] { return unsubscribe(std::move(node), key_); });
     });
     handler_->end();
   }

@@ -386,10 +386,21 @@ void Link::lose(const Error& failure) {
   if (is_open() && system_clock().steady() - ready_since_ >= options_.backoff_max) backoff_.reset();
   // The server will say the same to the next attempt.
   if (failure.errc() == Errc::authentication) backoff_.be_patient();
+  note_loss();
+}
+
+void Link::note_loss() noexcept {
   state_ = State::lost;
   tried_ = true;
   if (socket_) socket_->shutdown();
   reactor_.wake();
+}
+
+/// No byte of this connection is understood any more.
+void Link::break_off(const std::exception& failure) noexcept try {
+  lose(fmt::format("what it sent was not taken in: {}", failure.what()), Errc::out_of_space);
+} catch (const std::exception&) {  // no memory for this sentence either
+  note_loss();
 }
 
 /// By the reactor's thread, when no thread is inside a read or a write.

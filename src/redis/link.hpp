@@ -122,6 +122,7 @@ class Link final : public Source, public Driver {
   bool sleep(Waiter& waiter);
   net::Transfer spin(const Waiter& waiter, SteadyTime end);
   bool digest(net::Transfer transfer);
+  bool take_in(net::Transfer transfer);
   void take_all(const std::optional<std::string>& nonsense);
   void deliver(Value& push);
   void note_subscription(const Value& push, bool is_answer);
@@ -161,6 +162,8 @@ class Link final : public Source, public Driver {
   void lose(const std::string& why, Errc code = Errc::connection);
   void lose(const net::Transfer& transfer);
   void lose(const Error& failure);
+  void note_loss() noexcept;
+  void break_off(const std::exception& failure) noexcept;
   void dispose_of_socket(Finished& finished);
   void mind_silence(SteadyTime now);
   bool is_waited_for(SteadyTime now);

@@ -31,6 +31,17 @@ constexpr int turns_given = 8;
 /// end, in one write.
 thread_local const Link* digesting = nullptr;
 
+class Digesting {
+ public:
+  explicit Digesting(const Link* link) noexcept : before_(std::exchange(digesting, link)) {}
+  ~Digesting() { digesting = before_; }
+  Digesting(const Digesting&) = delete;
+  Digesting& operator=(const Digesting&) = delete;
+
+ private:
+  const Link* const before_;
+};
+
 bool is_push_of(const Value& value, std::string_view kind) {
   if (value.type() != Value::Type::push || value.as_items().empty()) return false;
   const Value& first = value.as_items().front();
@@ -180,8 +191,18 @@ bool Link::sleep(Waiter& waiter) {
   return both[0].revents != 0;
 }
 
-/// Hands out what has been read into buffer_. False: the connection is lost.
-bool Link::digest(net::Transfer transfer) {
+/// Hands out what has been read into buffer_. False: the connection is lost, also where there is no
+/// memory for what came: it is not known then which call the next reply answers.
+bool Link::digest(net::Transfer transfer) try {
+  return take_in(transfer);
+} catch (const std::exception& failure) {
+  const Lock lock{mutex_};
+  inbox_.clear();
+  break_off(failure);
+  return false;
+}
+
+bool Link::take_in(net::Transfer transfer) {
   switch (transfer.outcome) {
     case net::Transfer::Outcome::would_block: {
       const Lock lock{mutex_};
@@ -214,7 +235,7 @@ bool Link::digest(net::Transfer transfer) {
 
 void Link::take_all(const std::optional<std::string>& nonsense) {
   const NoBlocking reading{"reads the replies of a Store"};
-  const auto* const before = std::exchange(digesting, this);
+  const Digesting here{this};
   // On other links nobody has subscribed.
   const auto delivers = [&](const Value& value) {
     return kind_ == Kind::listener && (kind_of_message(value) || is_invalidation(value));
@@ -251,7 +272,6 @@ void Link::take_all(const std::optional<std::string>& nonsense) {
     }
     finished.complete_all();
   }
-  digesting = before;
 }
 
 void Link::refuse_surplus() {

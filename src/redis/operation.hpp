@@ -69,6 +69,7 @@ class Finished {
   Finished() = default;
   Finished(const Finished&) = delete;
   Finished& operator=(const Finished&) = delete;
+  ~Finished() { complete_all(); }  // also where what came behind them had no memory
 
   void add(Operation& operation) noexcept {
     operation.next = nullptr;

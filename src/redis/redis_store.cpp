@@ -15,6 +15,7 @@
 #include "resp/replica_reads.hpp"
 #include "sluice/log.hpp"
 #include "store/reply_error.hpp"
+#include "store/spawn_if_possible.hpp"
 
 namespace sluice::redis {
 namespace {
@@ -134,9 +135,9 @@ class Registration final : public Listener::Registration {
 
   ~Registration() override {
     if (client_->is_of_parent()) return;
-    client_->channels().remove(channel_, *handler_, [this] {
-      // Whether the server confirms does not matter: a late message finds no handler.
-      spawn(subscribe(client_, "UNSUBSCRIBE", channel_), [](std::exception_ptr) {});
+    // Whether the server is asked, and confirms, does not matter: a late message finds no handler.
+    client_->channels().remove(channel_, *handler_, [this]() noexcept {
+      spawn_if_possible([this] { return subscribe(client_, "UNSUBSCRIBE", channel_); });
     });
     handler_->end();
   }

@@ -9,21 +9,28 @@ namespace sluice::redis {
 void Trackers::add(std::shared_ptr<Tracker> tracker) {
   {
     const std::lock_guard lock{mutex_};
-    all_.push_back(std::move(tracker));
+    all_.push_back(tracker);
     any_.store(true, std::memory_order_relaxed);
   }
-  ask_if(true);
+  try {
+    ask_if(true);
+  } catch (...) {
+    forget(*tracker);
+    throw;
+  }
 }
 
-void Trackers::remove(const Tracker& tracker) {
-  bool was_last = false;
-  {
-    const std::lock_guard lock{mutex_};
-    std::erase_if(all_, [&](const auto& one) { return one.get() == &tracker; });
-    any_.store(!all_.empty(), std::memory_order_relaxed);
-    was_last = all_.empty();
-  }
-  ask_if(was_last);
+void Trackers::remove(const Tracker& tracker) noexcept try {
+  ask_if(forget(tracker));
+} catch (const std::exception&) {  // no memory: the server tells it in vain until the next question
+}
+
+/// Whether it was the last.
+bool Trackers::forget(const Tracker& tracker) noexcept {
+  const std::lock_guard lock{mutex_};
+  std::erase_if(all_, [&](const auto& one) { return one.get() == &tracker; });
+  any_.store(!all_.empty(), std::memory_order_relaxed);
+  return all_.empty();
 }
 
 void Trackers::connected() { ask_if(any()); }
@@ -35,7 +42,13 @@ void Trackers::ask_if(bool stale) {
     stale_ = true;
     if (std::exchange(asking_, true)) return;
   }
-  on_stale();
+  try {
+    on_stale();
+  } catch (...) {
+    const std::lock_guard lock{mutex_};
+    asking_ = false;
+    throw;
+  }
 }
 
 /// The shortest prefixes that cover all.

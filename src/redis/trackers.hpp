@@ -49,7 +49,7 @@ class Trackers {
   std::function<void()> on_stale;
 
   void add(std::shared_ptr<Tracker> tracker);
-  void remove(const Tracker& tracker);
+  void remove(const Tracker& tracker) noexcept;
   bool any() const noexcept { return any_.load(std::memory_order_relaxed); }
 
   std::optional<Question> next();
@@ -71,6 +71,7 @@ class Trackers {
   std::vector<std::string> wanted() const;
   List told() const;
   static void tell(const List& trackers, Message::Kind kind, const std::string& why = {});
+  bool forget(const Tracker& tracker) noexcept;
   void ask_if(bool stale);
 
   mutable std::mutex mutex_;

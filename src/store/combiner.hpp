@@ -42,10 +42,10 @@ class Combiner {
   Task<Result> call(Request request) {
     if (forks_ != fork_count()) throw closed_by_fork();  // the sender may be a thread of the parent
     Entry entry{std::move(request), driver_};
-    if (shared_->enqueue(entry)) spawn(flush(shared_));
+    if (shared_->enqueue(entry)) lead(shared_);
     co_await entry.woken;
     if (entry.leads) {
-      spawn(flush(shared_));
+      lead(shared_);
       co_await entry.answered;
     }
     if (entry.error) std::rethrow_exception(entry.error);
@@ -58,7 +58,7 @@ class Combiner {
   /// wait for such a call.
   std::shared_ptr<void> gather() {
     if (!shared_->begin_sending()) return nullptr;
-    return {shared_.get(), [shared = shared_](void*) { spawn(flush(shared)); }};
+    return {shared_.get(), [shared = shared_](void*) { lead(shared); }};
   }
 
  private:
@@ -141,12 +141,35 @@ class Combiner {
       return true;
     }
 
+    /// There is no memory to send anything.
+    void fail_all(const std::exception_ptr& why) noexcept {
+      std::vector<Entry*> failed;
+      {
+        const std::lock_guard lock{mutex};
+        failed.swap(waiting);
+        sending = false;
+      }
+      for (Entry* const entry : failed) {
+        entry->error = why;
+        entry->answer();
+      }
+    }
+
     const std::size_t largest;
     const Send send;
     std::mutex mutex;
     std::vector<Entry*> waiting;
     bool sending = false;
   };
+
+  static void lead(const std::shared_ptr<Shared>& shared) noexcept {
+    const auto fail = [shared](const std::exception_ptr& why) { shared->fail_all(why); };
+    try {
+      spawn(flush(shared), fail);
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
 
   static Task<void> flush(std::shared_ptr<Shared> shared) {
     int in_a_row = 0;

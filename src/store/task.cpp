@@ -170,8 +170,8 @@ namespace {
 
 /// In place of what is told at the drop: it has been dropped.
 std::function<void()>* was_dropped() noexcept {
-  static auto* const mark = new std::function<void()>;
-  return mark;
+  alignas(std::function<void()>) static std::byte mark;  // its address alone is used
+  return reinterpret_cast<std::function<void()>*>(&mark);
 }
 
 }  // namespace

@@ -87,5 +87,29 @@ TEST(Crowd, CO09_FiftyThousandWaitForOneLatch) {
   wait_in_process(50'000);
 }
 
+Task<void> use_a_permit(PermitSemaphore& permits, std::atomic<int>& through) {
+  auto held = co_await permits.acquire();
+  co_await held.release();
+  ++through;
+}
+
+/// A grant that is heard too late, behind the questions of so many, is no reason for all to ask
+/// again: then the next ones would be late, too, and nobody would be served.
+TEST(Crowd, CO02_ThousandsThatComeAtOnceDoNotAskAgainAndAgain) {
+  const test::RedisServer server;
+  const auto store = open(server.url(), {.command_timeout = std::chrono::seconds{30}});
+  PermitSemaphore permits{*store, "permits"};
+  permits.ensure_permits(5).get();
+  constexpr int many = 10'000;
+  std::atomic<int> through{0};
+  for (int i = 0; i < many; ++i) spawn(use_a_permit(permits, through));
+  EXPECT_TRUE(test::comes_true([&] { return through == many; })) << through << " of " << many;
+  const auto text = store->run({"INFO", "commandstats"}).get();
+  const auto& stats = text.as_text();
+  const auto at = stats.find("cmdstat_evalsha:calls=");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LE(std::stoi(stats.substr(at + 22)), 7 * many / 2);  // a question, a release, a few looks
+}
+
 }  // namespace
 }  // namespace sluice

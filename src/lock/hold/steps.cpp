@@ -258,8 +258,9 @@ Task<ReleaseOutcome> leave(std::shared_ptr<Hold> hold, CallOptions options) {
 
 void leave_in_background(std::shared_ptr<Hold> hold) noexcept {
   try {
-    spawn(leave_and_report(std::move(hold)));
-  } catch (const std::exception&) {  // no memory for the coroutine
+    spawn(leave_and_report(hold));
+  } catch (const std::exception&) {  // no memory for the coroutine: it ends with its lease
+    hold->watchdog().leave(*hold);
     count(metrics().lock_release_failures);
   }
 }

@@ -320,7 +320,6 @@ Task<LocalQueue::MaybeOutcome> LocalQueue::wait_in_queue(QueuedRequest& request)
       if (outcome == GrantOutcome::unwanted) break;
       if (outcome != GrantOutcome::late) co_return outcome;
       count(metrics().lock_late);  // this process stood still: back into the queue
-      inbox()->look_at_all();
     }
   } catch (...) {
     failure = std::current_exception();

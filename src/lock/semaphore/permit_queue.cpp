@@ -131,7 +131,6 @@ Task<bool> PermitQueue::stand(Waiter& waiter, const PermitRequest& request, Stea
     if (!grant) co_return false;
     if (accept(request.who, *grant, queued.was_handed_over())) co_return true;
     count(metrics().lock_late);  // this process stood still: back into the queue
-    inbox_->look_at_all();
   }
 }
 

@@ -123,7 +123,6 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(std::shared_ptr<Inbox> i
       co_return hold;
     }
     count(metrics().lock_late);  // this process stood still, and another has the lock: wait again
-    inbox->look_at_all();
   }
 }
 

@@ -24,10 +24,17 @@ Grant QueuedWait::grant_of(const InboxMessage& call) const {
   return {.token = call.token, .since = std::min(since, now), .ttl = call.ttl, .queued = true};
 }
 
-/// Where the server stood still before its last reply, the two clocks are tied that loosely: the hold
-/// would be lost before its first renewal is answered.
-bool QueuedWait::is_doubtful(const Grant& grant, SteadyTime now) const {
-  return now >= grant.since + grant.ttl / 3 && now < grant.since + grant.ttl - terms_.margin;
+/// Nothing: it has to be asked again. Where the server stood still before its last reply, the two
+/// clocks are tied loosely, and the hold would be lost before its first renewal is answered.
+std::optional<Grant> QueuedWait::take_grant(const InboxMessage& call, SteadyTime now) const {
+  // The answer is later than this grant and knows nothing of it: the server has lost it. Or its
+  // clock was set back.
+  if (asks_again_ || call.at < heard_->answer.time) return std::nullopt;
+  const Grant grant = grant_of(call);
+  const bool is_doubtful = now >= grant.since + grant.ttl / 3;
+  const bool is_late = now >= grant.since + grant.ttl - terms_.margin;  // as its caller will see
+  if (is_doubtful && !is_late) return std::nullopt;
+  return grant;
 }
 
 SteadyTime QueuedWait::next_look(SteadyTime now) const {
@@ -99,11 +106,8 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
       const std::optional<InboxMessage> call = co_await box_.next(std::min(look, until));
       const SteadyTime now = clock.steady();
       if (call && call->kind == InboxMessage::Kind::grant) {
-        // The answer is later than this grant and knows nothing of it: the server has lost it. Or
-        // its clock was set back.
-        if (call->at < heard_->answer.time) break;
-        const Grant grant = grant_of(*call);
-        if (asks_again_ || is_doubtful(grant, now)) break;
+        const std::optional<Grant> grant = take_grant(*call, now);
+        if (!grant) break;
         handed_over_ = true;
         heard_.reset();
         co_return grant;

@@ -51,7 +51,7 @@ class QueuedWait {
   };
   Task<bool> listen_to_foreigners(SteadyTime until);
   Grant grant_of(const InboxMessage& call) const;
-  bool is_doubtful(const Grant& grant, SteadyTime now) const;
+  std::optional<Grant> take_grant(const InboxMessage& call, SteadyTime now) const;
   SteadyTime next_look(SteadyTime now) const;
 
   Inbox::Subscription& box_;
