@@ -63,7 +63,8 @@ struct BloomFilterInfo {
   unsigned filters;     ///< In the chain; 1 if not `scalable`.
   std::uint64_t keys;   ///< Different keys that were added; an estimate from the bits.
   double saturation;  ///< The part of the bits that are set; at 0.5 a filter has what it expected.
-  double error_rate;  ///< What it is now, computed from the bits.
+  double
+      error_rate;  ///< What it is now, computed from the bits; of a small filter of Guava exactly.
 };
 
 /// A set that says "certainly not" or "probably", and never forgets a key.
@@ -76,8 +77,8 @@ struct BloomFilterInfo {
 /// Not guaranteed: the rate beyond the expected keys (`scalable` keeps it while it may grow), nor
 ///   for keys that an attacker chooses: the hashes have no secret. A rate below 1e-5 in a small
 ///   filter of another kind than `blocked`: all bits of a key follow from two hashes. The rate of a
-///   small filter of Guava, whose size is Guava's: with n keys it is up to 1 + 40/n times that
-///   ordered, and above 0.3 up to 6 % more, which info() does not tell. Anything
+///   small filter of Guava, whose size is Guava's: with n keys it is up to 1 + 100/n times that
+///   ordered, and above 0.3 up to 6 % more; info() tells it up to 2,048 bits. Anything
 ///   after remove() of a key that was not added, or more often than it was: other keys may be gone.
 ///   Anything where threads add at once to a filter of BloomAdders::one. A file that another
 ///   program writes into while it is mapped; save() puts a new one in its place.

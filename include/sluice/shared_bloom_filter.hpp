@@ -153,7 +153,8 @@ class BloomRebuild {
 /// Not guaranteed: more than that: right after an `add` elsewhere the copy may say no. `age` says
 ///   how old the bits are. While the store cannot be reached they get older, and the log says so
 ///   (sluice_bloom_copy_failures_total).
-/// Threads: any; readers do not wait for a refresh. The Store must outlive it.
+/// Threads: any; readers do not wait for a refresh. The Store must outlive it. In a child of fork()
+///   contains() throws closed, since nothing keeps the copy up there.
 class LocalBloomFilter {
  public:
   LocalBloomFilter(LocalBloomFilter&&) noexcept;
@@ -184,7 +185,7 @@ class LocalBloomFilter {
 ///   followed. Bits, config, hash and indexes are Redisson's. A bulk has an answer for each key.
 ///   The tests that hold it: docs/shared_bloom.md#guarantee.
 /// Not guaranteed: the error rate of a small filter, whose size and hashes are Redisson's: with n
-///   keys it is up to 1 + 40/n times that ordered, and above 0.3 up to 6 % more, which info() does
+///   keys it is up to 1 + 100/n times that ordered, and above 0.3 up to 6 % more, which info() does
 ///   not tell; nor one below 1e-5: all bits of a key follow from two hashes. That what a Java
 ///   program adds during a rebuild is in the new filter, or what it adds while the first link of a
 ///   chain is full has the error rate. That a store which lost its data has the keys. Where a link

@@ -72,11 +72,12 @@ return {now, 'lead', owner}
 if ARGV[1] ~= '' and redis.call('HGET', KEYS[2], 'owner') ~= ARGV[1] then
   return {now, 0}
 end
-end_lease(ARGV[6], ARGV[7])
 local is_absent = ARGV[2] == 'a'
 local fresh_until = is_absent and ARGV[4] * 1000 or now + ARGV[3] * 1000
 local head = string.format('SLC1%s %.0f %s\n', ARGV[2], fresh_until, ARGV[5])
+-- The first write: behind one that frees memory a server that is full would let it pass.
 redis.call('SET', KEYS[1], head .. ARGV[8], is_absent and 'PXAT' or 'PX', ARGV[4])
+end_lease(ARGV[6], ARGV[7])
 return {now, 1}
 
 -- script renew

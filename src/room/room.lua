@@ -379,5 +379,10 @@ return {draw[1], room.opened and draw[2] or '', room.drawn or 0}
 -- script remove
 -- Reply: 1, or 0 where there was none
 local there = redis.call('EXISTS', KEYS[1])
+for key, look in ipairs({'HGET', 'HGET', 'ZSCORE', 'ZSCORE'}) do
+  redis.call(look, KEYS[key], '')  -- or WRONGTYPE, before anything is removed
+end
+redis.call('GETRANGE', KEYS[5], 0, 0)
+redis.call('GETRANGE', KEYS[6], 0, 0)
 redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6])
 return there

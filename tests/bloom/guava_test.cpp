@@ -89,7 +89,7 @@ TEST(GuavaFilter, ReadsWhatGuavaWrote) {
 TEST(GuavaFilter, EstimatesAsGuava) {  // approximateElementCount(), expectedFpp()
   const auto info = BloomFilter::from_guava(unhex(written()[0].form)).info();
   EXPECT_EQ(info.keys, 5U);
-  EXPECT_DOUBLE_EQ(info.error_rate, 1.0806048521772027E-5);
+  EXPECT_DOUBLE_EQ(std::pow(info.saturation, info.hashes), 1.0806048521772027E-5);
 }
 
 /// How many of `asked` are contained, though only `added` were added.

@@ -274,6 +274,21 @@ TEST_F(SharedBloom, ALocalCopyThatCannotBeReadStaysAndCounts) {
   EXPECT_TRUE(copy.contains("before"));
 }
 
+TEST_F(SharedBloom, AChildOfForkIsToldThatNothingKeepsItsCopyUp) {
+  SharedBloomFilter filter{*store_, "users"};
+  ASSERT_TRUE(filter.try_create(small).get());
+  const auto copy = filter.local_copy({.refresh = 24h}).get();
+  test::Process child{[&] {
+    try {
+      return copy.contains("late") ? 1 : 2;
+    } catch (const Error& failure) {
+      return failure.errc() == Errc::closed ? 0 : 3;
+    }
+  }};
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_FALSE(copy.contains("late"));
+}
+
 TEST_F(SharedBloom, FlushallIsSaidAndNotTakenForAnEmptyFilter) {
   SharedBloomFilter filter{*store_, "users"};
   ASSERT_TRUE(filter.try_create(small).get());

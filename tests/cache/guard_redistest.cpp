@@ -493,6 +493,8 @@ TEST_F(GuardOnServer, AServerWithoutMemoryServesWhatItHas) {
     EXPECT_EQ(failure.errc(), Errc::out_of_space);
   }
   EXPECT_EQ(loading.get("2", one).get(), "one");
+  EXPECT_THROW(cache.put("1", "another").get(), Error) << "a server that is full grows no further";
+  EXPECT_EQ(cache.get("1", one).get(), "one");
   cache.invalidate("1").get();
   EXPECT_EQ(keys(), 0);
 }

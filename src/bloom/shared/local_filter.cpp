@@ -37,6 +37,7 @@ LocalFilter::Stripe& LocalFilter::own_stripe() const {
 }
 
 bool LocalFilter::contains(const BloomKey& key) const {
+  if (forks_ != fork_count()) throw closed_by_fork();  // nothing keeps the copy of a child up
   const KeyHash hash = hash_of(key, filter_->codec());
   const std::shared_lock lock{own_stripe().mutex};
   if (!bits_)

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/process.hpp"
 #include "bloom/shared/filter_bits.hpp"
 #include "bloom/shared/shared_filter.hpp"
 #include "store/combiner.hpp"
@@ -52,6 +53,7 @@ class LocalFilter : public std::enable_shared_from_this<LocalFilter> {
   mutable std::array<Stripe, 16> stripes_;
   Bits bits_;  // null: there is no filter; read under a stripe, changed under all of them
 
+  const unsigned forks_ = fork_count();
   mutable std::mutex mutex_;  // of the rest
   Bits coming_;               // that a refresh fills
   SteadyTime read_at_{};

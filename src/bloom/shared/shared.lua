@@ -63,7 +63,8 @@ end
 -- part vacant
 local function no_filter(key)
   return redis.error_reply("WRONGTYPE '" .. key .. "' is there, and no Bloom filter: one was " ..
-                           'lost in part, or it is something else; nothing was written')
+                           'lost in part, or it is something else: give the filter another ' ..
+                           'name, or delete the key; nothing was written')
 end
 
 -- Whether there is a filter; and an error where one would be made over something else.
@@ -299,7 +300,8 @@ return 1
 -- KEYS[2], KEYS[3] config and bits of a rebuild   KEYS[4] and on: the links   ARGV[6] channel
 -- Reply: 1.
 -- include bloom/shared/shared.lua changed
-local now = changed()
+-- include bloom/shared/shared.lua strings
+local now = changed() or no_string(4)
 if now then
   return now
 end
@@ -315,7 +317,8 @@ return 1
 -- Reply: 1.
 -- include bloom/shared/shared.lua changed
 -- include bloom/shared/shared.lua whole
-local now = changed() or missing(KEYS[1], 2, 1)
+-- include bloom/shared/shared.lua strings
+local now = changed() or no_string(2) or missing(KEYS[1], 2, 1)
 if now then
   return now
 end
@@ -340,6 +343,7 @@ return 1
 -- Reply: 1 done; 0 there is something of that name; -1 a rebuild is under way.
 -- include bloom/shared/shared.lua changed
 -- include bloom/shared/shared.lua whole
+-- include bloom/shared/shared.lua strings
 local now = changed() or missing(KEYS[1], 4, 2)
 if now then
   return now
@@ -350,6 +354,10 @@ for link = 5, #KEYS, 2 do
 end
 if taken > 0 then
   return 0
+end
+local foreign = no_string(4)
+if foreign then
+  return foreign
 end
 if ARGV[5] ~= '' and call('EXISTS', KEYS[3]) == 1 then
   return -1
@@ -419,7 +427,8 @@ return 1
 -- ARGV[9] channel
 -- Reply: 1 done; 0 the rebuild was given up; -1 the filter that it was to replace is gone.
 -- include bloom/shared/shared.lua changed
-local now = changed()
+-- include bloom/shared/shared.lua strings
+local now = changed() or no_string(3)
 if now then
   return now
 end

@@ -19,7 +19,7 @@ local function check_entry(entry)
   end
 end
 
--- Before the limiter is defined: its keys hold nothing, or what is left of an earlier one.
+-- Before the limiter is defined, or its log removed: its keys hold nothing, or what a limiter left.
 local function check_keys()
   local free = call('GET', KEYS[2])
   if free and not tonumber(free) then
@@ -99,10 +99,12 @@ end
 -- counted: the field sluice:counted of an overall limiter says by which rate the number came about.
 local function count_free()
   if call('ZCOUNT', KEYS[3], '(' .. due, '+inf') == 0 then
+    check_keys()
     call('DEL', KEYS[3])
     return rate
   end
-  local free = tonumber(call('GET', KEYS[2]) or nil)
+  local text = call('GET', KEYS[2])
+  local free = text and (tonumber(text) or refuse(KEYS[2]))
   local back = call('ZRANGEBYSCORE', KEYS[3], '-inf', due, 'LIMIT', 0, step)
   local more = sum(back)
   local doubtful = not free or ARGV[6] ~= defined[1] or free + more > rate

@@ -162,9 +162,45 @@ Inbox::Subscription::Subscription(std::shared_ptr<Inbox> inbox, std::string requ
 }
 
 Inbox::Subscription::~Subscription() {
+  const Trampoline trampoline;
   const std::lock_guard lock{inbox_->mutex_};
   inbox_->boxes_.erase(request_);
   leave_queue();
+  if (turn_ == Turn::awaited) inbox_->to_ask_.remove(this);
+  if (turn_ == Turn::here) inbox_->pass_turn();
+}
+
+bool Inbox::Subscription::may_ask(bool stands) {
+  const std::lock_guard lock{inbox_->mutex_};
+  if (inbox_->forks_ != fork_count()) inbox_->forget_parent();
+  if (turn_ != Turn::none) return turn_ == Turn::here;
+  if (inbox_->asking_ < most_asking) {
+    ++inbox_->asking_;
+    turn_ = Turn::here;
+    return true;
+  }
+  inbox_->to_ask_.insert(stands ? inbox_->to_ask_.begin() : inbox_->to_ask_.end(), this);
+  turn_ = Turn::awaited;
+  return false;
+}
+
+void Inbox::Subscription::asked() {
+  const Trampoline trampoline;
+  const std::lock_guard lock{inbox_->mutex_};
+  turn_ = Turn::none;
+  inbox_->pass_turn();
+}
+
+/// REQUIRES: the mutex is held.
+void Inbox::pass_turn() {
+  if (to_ask_.empty()) {
+    if (asking_ > 0) --asking_;  // none in a child
+    return;
+  }
+  Subscription& next = *to_ask_.front();
+  to_ask_.pop_front();
+  next.turn_ = Subscription::Turn::here;
+  next.post({.kind = InboxMessage::Kind::look});
 }
 
 void Inbox::Subscription::leave_queue() {
@@ -213,6 +249,8 @@ void Inbox::forget_parent() {
   for (const auto& [queue, waits] : queues_)
     for (Subscription* wait : waits) wait->queue_.clear();
   queues_.clear();
+  to_ask_.clear();
+  asking_ = 0;
   ticking_ = false;
 }
 

@@ -70,6 +70,8 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   void look_at_all();
   /// The wait of that request, if there is one.
   void look_at(std::string_view request);
+  /// See Subscription::may_ask(). Tests set less.
+  static inline std::atomic<std::size_t> most_asking = 128;
 
   /// Receives the messages to one request, while it lives. One coroutine at a time may wait.
   class Subscription {
@@ -94,9 +96,17 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     /// The other waits of this process in its queue look at once: the messages to them, if there
     /// were any, were not heard.
     void let_others_look();
+    /// Whether its question to the server may be sent now: of this process `most_asking` are under
+    /// way at most, so that those of thousands of waits do not outlast the time of a call, nor
+    /// delay what is granted meanwhile. False: it is told to look when its turn has come, which is
+    /// the next one if it stands in a queue: the server counts on its look. True: asked() says that
+    /// the answer is there.
+    bool may_ask(bool stands);
+    void asked();
 
    private:
     friend class Inbox;
+    enum class Turn : std::uint8_t { none, awaited, here };
     using Queue = std::list<Subscription*>;
     // REQUIRES: the inbox's mutex is held
     void leave_queue();
@@ -105,6 +115,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     std::string queue_;  // under the inbox's mutex, with what follows
     Queue::iterator place_;
     bool rests_ = false;
+    Turn turn_ = Turn::none;
     const std::shared_ptr<Inbox> inbox_;
     const std::string request_;
     std::mutex mutex_;
@@ -121,6 +132,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   void set_timer();
   void forget_parent();
   void forget_time_of_server();
+  void pass_turn();
 
   Store& store_;
   Clock& clock_;  // outlives the Store
@@ -129,6 +141,8 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   mutable std::mutex mutex_;
   std::unordered_map<std::string_view, Subscription*> boxes_;
   std::map<std::string, Subscription::Queue, std::less<>> queues_;
+  std::size_t asking_ = 0;
+  std::list<Subscription*> to_ask_;  // when it is their turn
   TimeOfServer time_of_server_;
   Clock::TimerId timer_ = 0;
   bool ticking_ = false;

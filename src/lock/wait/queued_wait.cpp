@@ -6,6 +6,18 @@ namespace sluice::lock {
 
 using std::chrono::milliseconds;
 
+/// From a question of a wait to the answer.
+class QueuedWait::Asking {
+ public:
+  explicit Asking(Inbox::Subscription& box) noexcept : box_(box) {}
+  ~Asking() { box_.asked(); }
+  Asking(const Asking&) = delete;
+  Asking& operator=(const Asking&) = delete;
+
+ private:
+  Inbox::Subscription& box_;
+};
+
 void QueuedWait::heard(const AcquireReply& answer, SteadyTime sent) {
   heard_ = Heard{answer, sent};
   if (answer.came > 0) came_ = answer.came;
@@ -62,24 +74,42 @@ Task<bool> QueuedWait::listen_to_foreigners(SteadyTime until) {
   co_return true;
 }
 
+/// Asks until there is an answer. False: `until` is over, or the hold is not wanted any more.
+Task<bool> QueuedWait::ask(Patience& patience, SteadyTime until,
+                           const std::function<bool()>& wanted) {
+  Clock& clock = box_.inbox().store().clock();
+  const auto is_over = [&](const std::optional<InboxMessage>& call) {
+    return call && call->kind == InboxMessage::Kind::recheck && !wanted();
+  };
+  while (!heard_) {
+    while (!box_.may_ask(refused_)) {
+      const std::optional<InboxMessage> call = co_await box_.next(until);
+      if (clock.steady() >= until || is_over(call)) co_return false;
+    }
+    const SteadyTime sent = clock.steady();
+    try {
+      const Asking asking{box_};
+      AcquireReply answer = co_await ask_(came_);
+      heard(answer, sent);
+    } catch (const Error& failure) {
+      if (!patience.lasts(failure)) throw;
+    }
+    if (heard_) break;
+    // The place in the queue may be there: the next question is a copy of this.
+    const std::optional<InboxMessage> call = co_await box_.next(patience.next());
+    if (is_over(call)) co_return false;
+  }
+  patience.renew();
+  co_return true;
+}
+
 Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<bool()> wanted) {
   Clock& clock = box_.inbox().store().clock();
   Patience patience{clock, until};
   for (;;) {
     if (!heard_) {
-      const SteadyTime sent = clock.steady();
-      try {
-        AcquireReply answer = co_await ask_(came_);
-        heard(answer, sent);
-      } catch (const Error& failure) {
-        if (!patience.lasts(failure)) throw;
-      }
-      if (!heard_) {  // the place in the queue may be there: the next question is a copy of this
-        const std::optional<InboxMessage> call = co_await box_.next(patience.next());
-        if (call && call->kind == InboxMessage::Kind::recheck && !wanted()) co_return std::nullopt;
-        continue;
-      }
-      patience.renew();
+      auto asking = ask(patience, until, wanted);
+      if (const bool answered = co_await asking; !answered) co_return std::nullopt;
     }
     if (const auto& granted = heard_->answer.granted) {
       handed_over_ = false;
@@ -115,7 +145,9 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
       if (now >= until || (call && call->kind == InboxMessage::Kind::recheck && !wanted()))
         co_return std::nullopt;
       if (call && call->kind == InboxMessage::Kind::look) look = std::min(look, now + call->in);
-      if (now >= look) break;
+      if (now < look) continue;
+      if (box_.may_ask(true)) break;
+      look = SteadyTime::max();  // it is told
     }
     heard_.reset();
   }

@@ -49,6 +49,8 @@ class QueuedWait {
     AcquireReply answer;
     SteadyTime sent;
   };
+  class Asking;
+  Task<bool> ask(Patience& patience, SteadyTime until, const std::function<bool()>& wanted);
   Task<bool> listen_to_foreigners(SteadyTime until);
   Grant grant_of(const InboxMessage& call) const;
   std::optional<Grant> take_grant(const InboxMessage& call, SteadyTime now) const;

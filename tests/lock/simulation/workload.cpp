@@ -267,7 +267,7 @@ void Workload::look_at_order(const Waiting& enters) {
   const bool alone = enters.mode == Mode::exclusive && !primitive_.permits;
   for (auto& other : waiting_)
     if (other.ledgers == enters.ledgers && other.mode == enters.mode &&
-        other.since + on_the_way < enters.since)
+        other.since + on_the_way < enters.since && other.came + on_the_way < enters.came)
       other.overtaken = std::min(other.overtaken, clock_.steady() - (alone ? 1s : 0s));
 }
 

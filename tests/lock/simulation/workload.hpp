@@ -76,6 +76,7 @@ class Workload {
     SteadyTime since;
     std::size_t entries_before;
     Mode mode;
+    const SteadyTime came = since;             ///< where a pause of the server moves `since`
     SteadyTime overtaken = SteadyTime::max();  ///< by somebody who came later
     std::chrono::nanoseconds passed_over{};
   };
