@@ -19,6 +19,7 @@ using Names = std::set<std::string>;
 
 /// Names that no page and no public header has, and why they stand in a sentence.
 const std::map<std::string, std::string> others{
+    {"aof_rewrite_in_progress", "a line of redis-server's INFO persistence, in a step to take"},
     {"application_name", "a setting of PostgreSQL's connections, in one line with others"},
     {"client_encoding", "the same"},
     {"cluster_state", "a field of Redis's CLUSTER INFO"},
