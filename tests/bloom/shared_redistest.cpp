@@ -211,6 +211,20 @@ TEST_F(SharedBloom, ARebuildEndsWithItsLease) {
   another->finish().get();
 }
 
+TEST_F(SharedBloom, ARebuildThatWasEvictedIsGivenUp) {
+  SharedBloomFilter filter{*store_, "users"};
+  ASSERT_TRUE(filter.try_create(small).get());
+  auto rebuild = filter.try_rebuild(small, {.lease = 1h}).get();
+  ASSERT_TRUE(rebuild.has_value());
+  EXPECT_TRUE(filter.add("before").get());
+  ask({"DEL", "{users}:next"});
+  EXPECT_TRUE(filter.add("after").get());
+  EXPECT_FALSE(filter.add("after").get());
+  EXPECT_TRUE(filter.contains("before").get());
+  EXPECT_THROW(rebuild->finish().get(), Error);
+  EXPECT_TRUE(filter.try_rebuild(small).get().has_value());
+}
+
 TEST_F(SharedBloom, ARebuildGivesWayToAFilterThatDoesNotKnowOfIt) {
   SharedBloomFilter filter{*store_, "users"};
   auto rebuild = filter.try_rebuild(small).get();

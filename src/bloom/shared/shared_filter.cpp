@@ -377,15 +377,21 @@ std::shared_ptr<SharedFilter> SharedFilter::next_of(const std::string& id) {
 Task<bool> SharedFilter::add_to_next(std::string id, std::vector<KeyHash> keys) {
   const auto self = shared_from_this();
   const auto next = next_of(id);
+  bool is_lost = false;  // a server that is full evicts what has a time to live, as a rebuild has
   try {
     co_await next->ask(Verb::add, std::move(keys));
     co_return true;
   } catch (const Error& failure) {
-    if (failure.errc() != Errc::closed) throw;
+    is_lost = failure.errc() == Errc::corrupt;
+    if (!is_lost && failure.errc() != Errc::closed) throw;
   }
-  Call call{scripts::bloom_shared_give_up};
-  call.key(names_.config).key(next->names_.config).arg(id).arg("1");
-  co_await call.run(store_, true);
+  if (is_lost) {
+    co_await next->give_up(self);
+  } else {
+    Call call{scripts::bloom_shared_give_up};
+    call.key(names_.config).key(next->names_.config).arg(id).arg("1");
+    co_await call.run(store_, true);
+  }
   co_await read();
   co_return false;
 }
