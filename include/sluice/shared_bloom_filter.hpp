@@ -72,8 +72,8 @@ struct SharedBloomSize {
   /// 4.8 bits more for each key.
   double error_rate = 0.03;
   /// Grow beyond `expected` by further links of a chain, each twice as large, so that the error
-  /// rate holds. A Java program sees the first link alone. Costs a bit more for each key, and a
-  /// question to each link.
+  /// rate holds, but for the first links of one that is ordered for few keys: see below. A Java
+  /// program sees the first link alone. Costs a bit more for each key, and a question to each link.
   bool scalable = false;
   /// A filter that needs more bits is a chain of links of at most so many. From 64 to `most_bits`.
   std::uint64_t largest_link = most_bits;
