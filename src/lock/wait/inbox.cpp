@@ -166,7 +166,7 @@ Inbox::Subscription::~Subscription() {
   const std::lock_guard lock{inbox_->mutex_};
   inbox_->boxes_.erase(request_);
   leave_queue();
-  if (turn_ == Turn::awaited) inbox_->to_ask_.remove(this);
+  if (turn_ == Turn::awaited) inbox_->to_ask_.erase(turn_place_);
   if (turn_ == Turn::here) inbox_->pass_turn();
 }
 
@@ -179,7 +179,8 @@ bool Inbox::Subscription::may_ask(bool stands) {
     turn_ = Turn::here;
     return true;
   }
-  inbox_->to_ask_.insert(stands ? inbox_->to_ask_.begin() : inbox_->to_ask_.end(), this);
+  auto& others = inbox_->to_ask_;
+  turn_place_ = others.insert(stands ? others.begin() : others.end(), this);
   turn_ = Turn::awaited;
   return false;
 }
@@ -249,6 +250,7 @@ void Inbox::forget_parent() {
   for (const auto& [queue, waits] : queues_)
     for (Subscription* wait : waits) wait->queue_.clear();
   queues_.clear();
+  for (Subscription* wait : to_ask_) wait->turn_ = Subscription::Turn::none;
   to_ask_.clear();
   asking_ = 0;
   ticking_ = false;

@@ -116,6 +116,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     Queue::iterator place_;
     bool rests_ = false;
     Turn turn_ = Turn::none;
+    Queue::iterator turn_place_;  // where it is awaited
     const std::shared_ptr<Inbox> inbox_;
     const std::string request_;
     std::mutex mutex_;
@@ -142,7 +143,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   std::unordered_map<std::string_view, Subscription*> boxes_;
   std::map<std::string, Subscription::Queue, std::less<>> queues_;
   std::size_t asking_ = 0;
-  std::list<Subscription*> to_ask_;  // when it is their turn
+  Subscription::Queue to_ask_;  // when it is their turn
   TimeOfServer time_of_server_;
   Clock::TimerId timer_ = 0;
   bool ticking_ = false;
