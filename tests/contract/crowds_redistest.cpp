@@ -100,7 +100,7 @@ TEST(Crowd, CO02_ThousandsThatComeAtOnceDoNotAskAgainAndAgain) {
   const auto store = open(server.url(), {.command_timeout = std::chrono::seconds{30}});
   PermitSemaphore permits{*store, "permits"};
   permits.ensure_permits(5).get();
-  constexpr int many = 10'000;
+  constexpr int many = 5'000;
   std::atomic<int> through{0};
   for (int i = 0; i < many; ++i) spawn(use_a_permit(permits, through));
   EXPECT_TRUE(test::comes_true([&] { return through == many; })) << through << " of " << many;

@@ -196,7 +196,7 @@ class Play {
  private:
   void disturbed(const Step& step, const test::Scarcity& scarcity) {
     std::string why;
-    for (int turn = 0; turn < 2 + static_cast<int>(scarcity.refused()); ++turn) {
+    for (int turn = 0; turn < 3 + static_cast<int>(scarcity.refused()); ++turn) {
       const auto refused = scarcity.refused();
       try {
         why = step.run(world_);
@@ -208,7 +208,7 @@ class Play {
         return tell(step, "the exception is no Error", error.what());
       }
       if (why.empty()) return;
-      if (turn > 0 && scarcity.refused() == refused) break;
+      if (turn > 1 && scarcity.refused() == refused) break;
     }
     tell(step, "again", why);
   }
