@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t most_words = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t form_head_bytes = 6;
-constexpr std::uint64_t most_tried = 2048;  // bits: four million pairs, some 10 ms
+constexpr std::uint64_t most_looks = 10'000'000;  // some 10 ms
 
 class GuavaFilter final : public Filter {
  public:
@@ -49,7 +49,9 @@ class GuavaFilter final : public Filter {
 
   BloomFilterInfo info() const override {
     auto info = describe(*this, shape_.bits, count_bits(memory_.words()));
-    if (shape_.bits <= most_tried) info.error_rate = part_of_all_keys();
+    const bool is_small =
+        shape_.bits <= 1000 && shape_.bits * shape_.bits * shape_.hashes <= most_looks;
+    if (is_small) info.error_rate = part_of_all_keys();
     return info;
   }
 
