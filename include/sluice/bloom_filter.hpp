@@ -78,7 +78,7 @@ struct BloomFilterInfo {
 ///   for keys that an attacker chooses: the hashes have no secret. A rate below 1e-5 in a small
 ///   filter of another kind than `blocked`: all bits of a key follow from two hashes. The rate of a
 ///   small filter of Guava, whose size is Guava's: with n keys it is up to 1 + 100/n times that
-///   ordered, and above 0.3 up to 6 % more; info() tells it up to some 1,000 bits. Anything
+///   ordered, and above 0.3 up to 6 % more; info() tells it up to some 300 bits. Anything
 ///   after remove() of a key that was not added, or more often than it was: other keys may be gone.
 ///   Anything where threads add at once to a filter of BloomAdders::one. A file that another
 ///   program writes into while it is mapped; save() puts a new one in its place.

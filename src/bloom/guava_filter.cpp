@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t most_words = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t form_head_bytes = 6;
-constexpr std::uint64_t most_looks = 10'000'000;  // some 10 ms
+constexpr std::uint64_t most_looks = 1'000'000;  // some 1 ms
 
 class GuavaFilter final : public Filter {
  public:
