@@ -1,4 +1,4 @@
-/// What is begun for the sake of order, in destructors too, and may as well not be done.
+/// A Task that a destructor begins for the sake of order. Nothing is wrong where it is not run.
 #pragma once
 
 #include "sluice/task.hpp"

@@ -104,6 +104,9 @@ struct Grant {
   bool handed_on = false;           ///< by another owner of this process, without the server
   bool awaited = false;             ///< others of this process wait behind it
   bool queued = false;              ///< the request had a place in a queue of the server
+
+  /// When a hold that came by message has to be confirmed.
+  SteadyTime confirm_at() const noexcept { return since + ttl / 3; }
 };
 
 }  // namespace sluice::lock

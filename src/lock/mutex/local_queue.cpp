@@ -413,9 +413,8 @@ LocalQueue::GrantOutcome LocalQueue::admit(std::string_view request, const Grant
   }
   if (!first) return GrantOutcome::unwanted;
   const SteadyTime report = watchdog().clock().steady() + first_report;
-  const SteadyTime claim = grant.since + grant.ttl / 3;
   const auto hold =
-      begin_for(first, request, grant, handed_over ? std::min(claim, report) : report);
+      begin_for(first, request, grant, handed_over ? std::min(grant.confirm_at(), report) : report);
   if (!hold) return GrantOutcome::late;
   if (handed_over) count(metrics().lock_handed_over);
   const std::lock_guard lock{mutex_};

@@ -37,7 +37,7 @@ GiveUp PermitQueue::give_up(const Identity& who) const {
 }
 
 std::shared_ptr<Hold> PermitQueue::hold(Identity who, const Grant& grant, bool handed_over) {
-  const SteadyTime confirm = handed_over ? grant.since + grant.ttl / 3 : SteadyTime::max();
+  const SteadyTime confirm = handed_over ? grant.confirm_at() : SteadyTime::max();
   auto hold = begin(shared_from_this(), std::move(who), grant, terms_, confirm);
   if (hold && handed_over) count(metrics().lock_handed_over);
   return hold;

@@ -117,7 +117,7 @@ Task<std::shared_ptr<Hold>> LockResource::wait_in_queue(std::shared_ptr<Inbox> i
     const std::optional<Grant> grant = co_await queued.stand(until, wanted);
     if (!grant) co_return nullptr;
     const bool handed_over = queued.was_handed_over();
-    const auto renew_at = handed_over ? grant->since + grant->ttl / 3 : SteadyTime::max();
+    const auto renew_at = handed_over ? grant->confirm_at() : SteadyTime::max();
     if (auto hold = begin_granted(std::move(who), *grant, renew_at)) {
       if (handed_over) count(metrics().lock_handed_over);
       co_return hold;

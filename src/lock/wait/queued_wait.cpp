@@ -6,6 +6,15 @@ namespace sluice::lock {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+/// The caller's stop has come.
+bool is_stop(const std::optional<InboxMessage>& call, const std::function<bool()>& wanted) {
+  return call && call->kind == InboxMessage::Kind::recheck && !wanted();
+}
+
+}  // namespace
+
 /// From a question of a wait to the answer.
 class QueuedWait::Asking {
  public:
@@ -43,7 +52,7 @@ std::optional<Grant> QueuedWait::take_grant(const InboxMessage& call, SteadyTime
   // clock was set back.
   if (asks_again_ || call.at < heard_->answer.time) return std::nullopt;
   const Grant grant = grant_of(call);
-  const bool is_doubtful = now >= grant.since + grant.ttl / 3;
+  const bool is_doubtful = now >= grant.confirm_at();
   const bool is_late = now >= grant.since + grant.ttl - terms_.margin;  // as its caller will see
   if (is_doubtful && !is_late) return std::nullopt;
   return grant;
@@ -78,13 +87,10 @@ Task<bool> QueuedWait::listen_to_foreigners(SteadyTime until) {
 Task<bool> QueuedWait::ask(Patience& patience, SteadyTime until,
                            const std::function<bool()>& wanted) {
   Clock& clock = box_.inbox().store().clock();
-  const auto is_over = [&](const std::optional<InboxMessage>& call) {
-    return call && call->kind == InboxMessage::Kind::recheck && !wanted();
-  };
   while (!heard_) {
     while (!box_.may_ask(refused_)) {
       const std::optional<InboxMessage> call = co_await box_.next(until);
-      if (clock.steady() >= until || is_over(call)) co_return false;
+      if (clock.steady() >= until || is_stop(call, wanted)) co_return false;
     }
     const SteadyTime sent = clock.steady();
     try {
@@ -97,7 +103,7 @@ Task<bool> QueuedWait::ask(Patience& patience, SteadyTime until,
     if (heard_) break;
     // The place in the queue may be there: the next question is a copy of this.
     const std::optional<InboxMessage> call = co_await box_.next(patience.next());
-    if (is_over(call)) co_return false;
+    if (is_stop(call, wanted)) co_return false;
   }
   patience.renew();
   co_return true;
@@ -142,8 +148,7 @@ Task<std::optional<Grant>> QueuedWait::stand(SteadyTime until, std::function<boo
         heard_.reset();
         co_return grant;
       }
-      if (now >= until || (call && call->kind == InboxMessage::Kind::recheck && !wanted()))
-        co_return std::nullopt;
+      if (now >= until || is_stop(call, wanted)) co_return std::nullopt;
       if (call && call->kind == InboxMessage::Kind::look) look = std::min(look, now + call->in);
       if (now < look) continue;
       if (box_.may_ask(true)) break;
