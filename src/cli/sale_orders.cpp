@@ -43,9 +43,9 @@ std::string text_of(const UnitsResult& result) {
 }  // namespace
 
 int cancel_order(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   Sale sale = load_sale_of_order(*store, args);
-  const auto orders = open_orders(args);
+  const auto orders = open_orders(args, *store);
   BuyerId buyer{args.buyer};
   RequestId request{args.request};
   if (args.number.empty() == (buyer.value.empty() || request.value.empty()))
@@ -76,9 +76,9 @@ int cancel_order(const Globals& globals, const SaleArgs& args) {
 }
 
 int refund_order(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   Sale sale = load_sale_of_order(*store, args);
-  const auto orders = open_orders(args);
+  const auto orders = open_orders(args, *store);
   UnitsResult result;
   if (const auto order = orders->find_number(sale.definition().name, args.number))
     result = sale.cancel_units(*orders, order->buyer, order->request, args.refunded_units, args.key,
@@ -119,7 +119,8 @@ std::vector<std::string> rows_of(OrderStore& orders, const std::string& sale) {
 }  // namespace
 
 int replay_messages(const Globals& globals, const SaleArgs& args) {
-  const auto orders = open_orders(args);
+  const auto store = open_store_of_sale(globals);
+  const auto orders = open_orders(args, *store, true);
   std::int64_t dead = 0;
   for (const auto& rows : rows_of(*orders, args.definition.name))
     dead += orders->payments().replay_messages(rows);

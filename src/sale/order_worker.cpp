@@ -70,9 +70,10 @@ struct ReadAhead {
   Completion finished;
 };
 
-Task<void> carry_out(ReadAhead& ahead, sale::OrderQueue& queue, std::size_t most) {
+Task<void> carry_out(ReadAhead& ahead, sale::OrderQueue& queue, std::string mark,
+                     std::size_t most) {
   try {
-    auto reading = queue.acknowledge_and_read(ahead.committed, most);
+    auto reading = queue.acknowledge_and_read(ahead.committed, std::move(mark), most);
     ahead.reply = co_await reading;
   } catch (...) {
     ahead.failure = std::current_exception();
@@ -248,7 +249,7 @@ void OrderWorker::Impl::leave() {
   try {  // once is enough: what is not acknowledged here is claimed, found in the database and
          // acknowledged then
     if (ahead_) await_read_ahead();  // the worker could not finish; what was read stays pending
-    queue_.acknowledge(committed_);
+    queue_.acknowledge(committed_, orders_.mark(sale_.name));
     committed_.clear();
     queue_.leave();
   } catch (const Error& failure) {
@@ -259,14 +260,18 @@ void OrderWorker::Impl::leave() {
 /// Repeats `work` until it succeeds. False: `stop` came first.
 template <class Do>
 bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
-  for (;;) {
+  for (bool is_doubtful = false;;) {
     try {
+      if (is_doubtful) sale::attach(store_, sale_, orders_);  // a backup may have been restored
       if (options_.recovers) recover_if_needed();
       if (group_is_lost_) make_group();
       work();
       pauses_.reset();
       return true;
     } catch (const Error& failure) {
+      is_doubtful = failure.errc() == Errc::database;
+      // Where the sale is sold in another store by now, nobody is to buy in this one.
+      if (failure.errc() == Errc::config_mismatch) sale::attach(store_, sale_, orders_);
       if (is_final(failure) || (drains_ && (sale_is_gone_ || sale_is_lost_))) throw;
       note_failure(failure);
       group_is_lost_ |= sale::is_group_lost(failure);
@@ -317,7 +322,7 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, 
     if (auto entries = await_read_ahead(); !entries.empty()) return entries;
   if (stop.stop_requested() && reread_from_.empty()) return {};
 
-  queue_.acknowledge(committed_);
+  queue_.acknowledge(committed_, orders_.mark(sale_.name));
   committed_.clear();
   if (auto entries = reread(); !entries.empty() || stop.stop_requested()) return entries;
   if (clock_.steady() >= next_look_at_deadlines_) look_at_deadlines();
@@ -337,7 +342,7 @@ void OrderWorker::Impl::read_ahead() {
   ahead_ = std::make_unique<ReadAhead>(driver_);
   ahead_->committed = std::move(committed_);
   committed_.clear();
-  spawn(carry_out(*ahead_, queue_, options_.batch));
+  spawn(carry_out(*ahead_, queue_, orders_.mark(sale_.name), options_.batch));
 }
 
 OrderWorker::Impl::Entries OrderWorker::Impl::await_read_ahead() {
@@ -480,7 +485,8 @@ bool OrderWorker::Impl::try_alone(const sale::OrderQueue::Suspect& suspect,
   Entries alone;
   alone.push_back(std::move(*entry));
   if (!bring_in(std::move(alone), stop, false)) return false;
-  queue_.acknowledge(committed_);  // at once: the next one may be the end of this worker
+  // At once: the next one may be the end of this worker.
+  queue_.acknowledge(committed_, orders_.mark(sale_.name));
   committed_.clear();
   return true;
 }

@@ -1,4 +1,7 @@
 // `sluice sale` from the first line of a file of sales to the archive.
+#include <filesystem>
+#include <set>
+
 #include "cli/program.hpp"
 
 namespace sluice::test {
@@ -161,11 +164,49 @@ TEST_F(SaleProgram, BeforeTheFirstWorkerStockAndAuditWork) {
   EXPECT_EQ(other.status, 64);
   EXPECT_TRUE(other.says("'TE' is that of sale 'tea'")) << other.output;
   sale({"buy", "tea", "--buyer", "ann"});
+  EXPECT_EQ(sale({"stock", "tea", "--to", "6"}).status, 0);
   const Ran ran = sale({"audit", "tea"});
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(ran.json().at("on_the_way"), 1);
-  EXPECT_EQ(sale({"stock", "tea", "--to", "6"}).status, 0);
-  EXPECT_EQ(sale({"audit", "tea"}).status, 0);
+}
+
+TEST_F(SaleProgram, NU05_ACommandMakesNoDatabaseBesideTheOneThatTheSaleHas) {
+  const auto files = [&] {
+    std::set<std::string> all;
+    for (const auto& file : std::filesystem::recursive_directory_iterator{folder_.path()})
+      if (!file.path().filename().string().starts_with("output")) all.insert(file.path());
+    return all;
+  };
+  ASSERT_EQ(sale({"create", "tea", "--stock", "5", "--type", "TE"}).status, 0);
+  EXPECT_EQ(sale({"audit", "tea"}).status, 78) << "it only reads";
+  EXPECT_TRUE(files().empty());
+  ASSERT_EQ(sale({"work", "tea", "--until-empty", "--orders", "sqlite:right.db"}).status, 0);
+  const auto before = files();
+  const std::vector<std::vector<std::string>> commands{
+      {"audit", "tea"},
+      {"replay", "tea"},
+      {"stock", "tea", "--to", "6"},
+      {"cancel", "tea", "--number", "TE1"},
+      {"close", "tea", "--orders", "sqlite:orders.db"},
+      {"refund", "tea", "--number", "TE1", "--key", "k"},
+      {"archive", "tea"},
+      {"work", "tea", "--until-empty"},
+      {"recover", "tea"},
+      {"recover", "tea", "--new-store"}};
+  for (const auto& command : commands) {
+    const Ran ran = sale(command);
+    EXPECT_EQ(ran.status, 78) << command.front() << ran.output;
+    for (const auto* const file : {"right.db", "orders.db"})
+      EXPECT_TRUE(ran.says("sqlite:" + (folder_ / file).string())) << ran.output;
+    EXPECT_EQ(files(), before) << command.front();
+  }
+  for (const auto* const command : {"list", "status", "audit", "dead"}) {
+    std::vector<std::string> words{"--store", "embedded:" + (folder_ / "none").string(), "sale",
+                                   command};
+    if (words.back() != "list") words.emplace_back("tea");
+    EXPECT_EQ(run(words).status, 64) << command;
+    EXPECT_EQ(files(), before) << command;
+  }
 }
 
 TEST_F(SaleProgram, E16_ASaleEndsAndLeavesNothingBehind) {

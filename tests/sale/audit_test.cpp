@@ -526,6 +526,7 @@ void add_hash(std::vector<Change>& changes, Shop& shop, const std::string& key) 
   for (std::size_t i = 0; i + 1 < all.as_items().size(); i += 2) {
     const auto field = all.as_items()[i].as_text();
     const auto value = all.as_items()[i + 1].as_text();
+    if (field == "mark") continue;  // it may be behind, and one that is ahead shuts the sale
     for (const auto& to : others(value, key != "{s}:sale"))
       changes.push_back({key + " " + field + ": '" + value + "' -> '" + to + "'", [=](Shop& at) {
                            at.run({"HSET", key, field, to});

@@ -7,6 +7,7 @@
 #include "server/browser.hpp"
 #include "server/pages/frame.hpp"
 #include "server/shop_fixture.hpp"
+#include "sluice/sale_recovery.hpp"
 #include "support/matchers.hpp"
 
 namespace sluice::server {
@@ -240,6 +241,8 @@ TEST_F(Pages, ASaleThatIsRecoveredSaysSo) {
   const auto during = ann.get("/sales/tea");
   EXPECT_THAT(during.body, testing::AnyOf(HasSubstr("gets back what its store has lost"),
                                           HasSubstr("left</p>")));
+  const auto orders = open_order_store(options().shop.orders);
+  recover(*store_, "tea", *orders, {.new_store = true});
   EXPECT_TRUE(test::comes_true(
       [&] { return ann.get("/sales/tea").body.find("5 of 5 left") != std::string::npos; }));
 }

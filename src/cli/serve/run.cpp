@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 #include <mutex>
+#include <set>
 
 #include "base/integer.hpp"
 #include "base/json.hpp"
@@ -13,10 +14,12 @@
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
 #include "cli/command_line/streams.hpp"
+#include "cli/missing_places.hpp"
 #include "cli/sales_file.hpp"
 #include "cli/serve/commands.hpp"
 #include "net/tls_file_watch.hpp"
 #include "server/service.hpp"
+#include "sluice/bucketed_sale.hpp"
 #include "sluice/log.hpp"
 #include "sluice/open.hpp"
 
@@ -26,11 +29,11 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-/// Where the folder of --data is needed, it is made.
 struct Places {
   std::string store;
   std::string orders;
-  bool is_example = false;  ///< nothing was given: whoever tries it should see something
+  bool are_given = false;  ///< one of them
+  bool in_data = false;    ///< one of them lies in the folder of --data
 };
 
 Places places_of(const ServeArgs& args) {
@@ -40,8 +43,8 @@ Places places_of(const ServeArgs& args) {
   };
   Places places{.store = given(args.store, "SLUICE_STORE"),
                 .orders = given(args.orders, "SLUICE_ORDERS")};
-  places.is_example = places.store.empty() && args.sales_file.empty() && args.sales.empty();
-  if (places.store.empty() || places.orders.empty()) fs::create_directories(args.data);
+  places.are_given = !places.store.empty() || !places.orders.empty();
+  places.in_data = places.store.empty() || places.orders.empty();
   if (places.store.empty())
     places.store = "embedded:" + fs::absolute(args.data / fs::path{"store"}).string();
   if (places.orders.empty())
@@ -75,11 +78,58 @@ PlannedSale sale_of(const std::string& word) {
   return {.definition = std::move(sale), .buckets = *buckets};
 }
 
-std::vector<PlannedSale> sales_of(const ServeArgs& args, const Places& places) {
-  auto sales = args.sales_file.empty() ? std::vector<PlannedSale>{} : read_sales(args.sales_file);
-  for (const auto& word : args.sales) sales.push_back(sale_of(word));
-  if (places.is_example) sales.push_back(sale_of("example=100"));
-  return sales;
+using Names = std::set<std::string, std::less<>>;
+
+/// What is to be sold.
+struct Named {
+  std::vector<PlannedSale> sales;  ///< made, or joined
+  Names there;                     ///< these have to be there
+  bool all = false;
+
+  bool is_empty() const { return sales.empty() && there.empty() && !all; }
+  Names names() const {
+    auto names = there;
+    for (const auto& sale : sales) names.insert(sale.definition.name);
+    return names;
+  }
+};
+
+Named named_by(const ServeArgs& args) {
+  Named named{
+      .sales = args.sales_file.empty() ? std::vector<PlannedSale>{} : read_sales(args.sales_file),
+      .there = {},
+      .all = args.all};
+  for (const auto& word : args.sales)
+    if (word.find('=') == word.npos)
+      named.there.insert(word);
+    else
+      named.sales.push_back(sale_of(word));
+  return named;
+}
+
+/// A store that is not there yet is not the one of a sale that the database has.
+void refuse_new_store(const Places& places, const Named& named) {
+  const auto orders = open_order_store(places.orders);
+  for (const auto& name : orders->sales()) {
+    const auto whole = name.substr(0, name.rfind(':'));
+    const auto names = named.names();
+    if (named.is_empty() || named.all || names.contains(name) || names.contains(whole))
+      server::Shop::need_store(*orders, name, places.store);
+  }
+}
+
+/// Nobody named a sale: where nothing was ever sold somebody tries it, and should see something.
+void name_example(const ServeArgs& args, const Places& places, Store* store, Named& named) {
+  auto there = store ? Sale::names(*store).get() : std::vector<std::string>{};
+  if (!is_missing(places.orders))
+    std::ranges::move(open_order_store(places.orders)->sales(), std::back_inserter(there));
+  std::erase(there, "example");
+  if (there.empty() && !places.are_given && args.rooms.empty())
+    return named.sales.push_back(sale_of("example=100"));
+  throw Error{Errc::bad_argument,
+              fmt::format("say what to serve: --sale NAME=UNITS makes a sale, --sale NAME serves "
+                          "one that is there, --sales FILE those of a file, --all every sale{}",
+                          there.empty() ? "" : fmt::format("; there: {}", fmt::join(there, ", ")))};
 }
 
 /// "maotai=50/200": 50 a second are let in, and 200 are inside at a time.
@@ -250,12 +300,15 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "sqlite:FILE, postgresql://..., mariadb://...; without it $SLUICE_ORDERS, else SQLite",
        into(args.orders)},
       {"--data", "FOLDER", "Where the embedded engine and SQLite lie", into(args.data)},
-      {"--sale", "NAME=UNITS[/BUCKETS]",
-       "Define this sale, or join it, with its stock in so many buckets, each with numbers of its "
-       "own: see buckets.md; may be repeated",
+      {"--sale", "NAME[=UNITS[/BUCKETS]]",
+       "Serve this sale, which is there; or define it, or join it, with its stock in so many "
+       "buckets, each with numbers of its own: see buckets.md; may be repeated",
        into(args.sales)},
       {"--sales", "FILE", "The same of a JSON file, as 'sluice sale create --file' takes it",
        into(args.sales_file)},
+      {"--all", "",
+       "Serve every sale that store and database know, and those that other programs make",
+       into(args.all)},
       {"--room", "SALE=RATE/INSIDE",
        "A waiting room before this sale: so many are let in a second, and are inside at a time; "
        "may be repeated",
@@ -298,9 +351,10 @@ namespace {
 
 /// Throws Error{in_use} where another process listens already.
 std::unique_ptr<server::Service> begin(Store& store, server::ServiceOptions options,
-                                       const std::vector<PlannedSale>& sales) {
+                                       const Named& named) {
   std::vector<SaleDefinition> definitions;
-  for (const auto& sale : sales) {
+  if (!named.all) options.shop.named = named.there;
+  for (const auto& sale : named.sales) {
     definitions.push_back(sale.definition);
     if (sale.buckets > 1) options.shop.buckets.emplace(sale.definition.name, sale.buckets);
   }
@@ -314,6 +368,22 @@ std::unique_ptr<server::Service> begin(Store& store, server::ServiceOptions opti
   }
 }
 
+/// Makes neither folder nor file where a sale has what is missing elsewhere.
+std::unique_ptr<Store> open_places(const ServeArgs& args, const Places& places, Named& named) {
+  auto store = is_missing(places.store) ? nullptr : open(places.store);
+  if (!store && !is_missing(places.orders)) refuse_new_store(places, named);
+  if (named.is_empty()) name_example(args, places, store.get(), named);
+  for (const auto& name : named.there)
+    if (is_missing(places.orders) && !(store && Sale::load(*store, name).get()) &&
+        !(store && BucketedSale::load(*store, name).get()))
+      throw Error{Errc::bad_argument,
+                  fmt::format("there is no sale '{0}': --sale {0}=UNITS makes one", name)};
+  if (store)
+    for (const auto& name : named.names()) need_database(*store, name, places.orders, true);
+  if (places.in_data) fs::create_directories(args.data);
+  return store ? std::move(store) : open(places.store);
+}
+
 }  // namespace
 
 int serve(const ServeArgs& args) {
@@ -321,10 +391,10 @@ int serve(const ServeArgs& args) {
   const auto places = places_of(args);
   Certificates certificates{args.tls};
   auto options = options_of(args, places, certificates);
-  const auto sales = sales_of(args, places);
-  const auto store = open(places.store);
+  auto named = named_by(args);
+  const auto store = open_places(args, places, named);
   std::optional<LastResort> last_resort;
-  auto service = begin(*store, options, sales);
+  auto service = begin(*store, options, named);
   greet(args, places, options, *service, *store);
   while (stop.sleep_for(1s)) certificates.look(*service);
   last_resort.emplace(args.notice + args.stop_within + 3s);

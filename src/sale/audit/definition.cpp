@@ -14,6 +14,10 @@ void Auditor::compare_definition() {
     if (counters_.text(field) != value)
       differences_.add(definition_differs, "the definition", field, shown(counters_.text(field)),
                        shown(value) + " (this program)");
+  const auto there = orders_.store_of(sale_.name);
+  if (there && !there->id.empty() && there->id != counters_.text("home"))
+    differences_.add(definition_differs, "the definition", "home", shown(counters_.text("home")),
+                     shown(there->id));
   const auto kept = orders_.definition(sale_.name);
   // The orders that stand there a worker has brought in, and it keeps the definition first.
   if (kept.empty() && database_.units > 0)

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/integer.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/sql/columns.hpp"
 #include "sale/sql/sibling_rows.hpp"
+#include "sale/store_of_sale.hpp"
 
 namespace sluice::sale {
 
@@ -28,13 +31,45 @@ long long id_of_sale(Connection& at, const SqlDialect& dialect, const std::strin
 }
 
 long long locked_sale(Connection& at, const SqlDialect& dialect, const std::string& sale) {
-  const long long id = id_of_sale(at, dialect, sale);
+  long long id = id_of_sale(at, dialect, sale);
   long long locked = 0;
   at.sql << fmt::format("SELECT id FROM sale_stock WHERE id = :s {}", dialect.lock_row),
       soci::use(id), soci::into(locked);
-  if (at.sql.got_data()) return id;
-  at.sale_ids.erase(sale);  // somebody has deleted it
-  return id_of_sale(at, dialect, sale);
+  if (!at.sql.got_data()) {
+    at.sale_ids.erase(sale);  // somebody has deleted it
+    id = id_of_sale(at, dialect, sale);
+  }
+  count_change(at, dialect, sale, id);
+  return id;
+}
+
+SaleLink link_of(soci::session& sql, long long id) {
+  SaleLink link;
+  std::string place;
+  long long begun = 0;
+  long long since_us = 0;
+  long long epoch = 0;
+  long long commits = 0;
+  sql << "SELECT store, store_place, store_epoch, store_since_us, epoch, commits FROM sale_stock "
+         "WHERE id = :s",
+      soci::use(id), soci::into(link.store.id), soci::into(place), soci::into(begun),
+      soci::into(since_us), soci::into(epoch), soci::into(commits);
+  link.store.place = from_column(place);
+  link.store.epoch = begun;
+  link.store.since = WallTime{std::chrono::microseconds{since_us}};
+  link.mark = fmt::format("{:016}.{:016}", std::max(epoch, 0LL), std::max(commits, 0LL));
+  return link;
+}
+
+void count_change(Connection& at, const SqlDialect& dialect, const std::string& sale,
+                  long long id) {
+  at.sql << "UPDATE sale_stock SET commits = commits + 1 WHERE id = :s", soci::use(id);
+  const auto now = link_of(at.sql, id);
+  const auto known = at.links->find(sale);
+  if (!known.store.id.empty() && !now.store.id.empty() && now.store.id != known.store.id)
+    throw another_store(sale, dialect.description, now.store, known.store);
+  if (now.mark <= known.mark) throw Error{Errc::database, rolled_back(sale, dialect.description)};
+  at.counted.emplace_back(sale, now.mark);
 }
 
 std::optional<PaymentTerms> terms_of_sale(soci::session& sql, long long sale) {

@@ -19,6 +19,13 @@ long long id_of_sale(Connection& at, const SqlDialect& dialect, const std::strin
 /// The same of a sale whose row nobody else changes until the transaction ends.
 long long locked_sale(Connection& at, const SqlDialect& dialect, const std::string& sale);
 
+/// Counts a change of a sale whose row is locked, or was changed in this transaction. Throws
+/// Error{config_mismatch} where it is sold in another store than the one that this process changes
+/// it for, and Error{database} where the database has come less far than it had.
+void count_change(Connection& at, const SqlDialect& dialect, const std::string& sale, long long id);
+/// The store and the mark of a sale, as its row has them.
+SaleLink link_of(soci::session& sql, long long id);
+
 /// How often an order may change: a buyer who cancels his units one by one is told to stop.
 inline constexpr std::int64_t most_versions = 100;
 

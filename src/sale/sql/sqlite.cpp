@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "sale/sql/columns.hpp"
 #include "sale/sql/schemes.hpp"
@@ -97,9 +98,11 @@ SqlDialect sqlite_dialect(const std::string& url) {
   if (path.empty() || path.find_first_of("\"\0", 0, 2) != std::string::npos)
     throw Error{Errc::bad_argument,
                 "sqlite: needs a path without quotes, as in sqlite:/var/lib/shop/orders.db"};
+  const auto place =
+      is_file(path) ? std::filesystem::absolute(path).lexically_normal().string() : path;
   auto opened = std::make_shared<std::optional<FileIdentity>>();
   return {
-      .description = "sqlite:" + path,
+      .description = "sqlite:" + place,
       .connect =
           [path, opened](soci::session& session) {
             connect(session, path);
