@@ -148,6 +148,9 @@ class OrderPayments {
   virtual ~OrderPayments() = default;
 
   virtual std::optional<PayableOrder> find(const std::string& sale, std::int64_t id) = 0;
+  /// Those of these that the database has, ids rising, by two statements.
+  virtual std::vector<PayableOrder> find(const std::string& sale,
+                                         std::span<const std::int64_t> ids) = 0;
 
   /// Keeps a payment. False: this event was kept before; nothing is changed, whatever it says now.
   virtual bool keep(const Payment& payment) = 0;

@@ -63,9 +63,19 @@ class WholeFile {
   Descriptor file_;
 };
 
-/// As a field of CSV.
+/// As a field of CSV. What a spreadsheet would run is escaped as what is no text: a beginning of a
+/// formula, also of full width, and the ';' that begins a cell where a comma is in numbers.
 std::string quoted(const std::string& bytes) {
   auto text = to_column(bytes);
+  for (const std::string_view begin :
+       {"=", "+", "-", "@", "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"}) {
+    if (!text.starts_with(begin)) continue;
+    std::string escaped;
+    for (const char c : begin) escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    text.replace(0, begin.size(), escaped);
+  }
+  for (auto at = text.find(';'); at != text.npos; at = text.find(';', at))
+    text.replace(at, 1, "%3B");
   if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string field = "\"";
   for (const char c : text) {
@@ -141,7 +151,7 @@ void export_orders(OrderStore& orders, const std::string& sale, const std::strin
     auto reason = reasons.begin();
     std::string text;
     for (const auto& order : page)
-      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", order.number, order.id,
+      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
                           quoted(order.buyer.value), order.n, order.units, to_text(order.issued_at),
                           quoted(order.request.value), to_string(order.state),
                           stands(order.state) ? "" : quoted(*reason++));

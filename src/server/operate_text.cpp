@@ -142,15 +142,8 @@ Json json_of(const std::map<std::string, std::string, std::less<>>& not_served) 
 }
 
 http::Response for_operators(http::Response answer) {
-  answer.add("Cache-Control", "no-store").add("X-Content-Type-Options", "nosniff");
+  answer.add("X-Content-Type-Options", "nosniff");
   return answer;
-}
-
-Json operators_json(std::string_view sale, const SaleOrder& order) {
-  auto json = json_of(sale, order);
-  json.add("buyer", order.buyer.value);
-  json.add("request", order.request.value);
-  return json;
 }
 
 Json json_of(const WatchedSale& view) {

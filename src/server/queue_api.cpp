@@ -15,6 +15,7 @@ namespace {
 const std::string place_schema =
     R"({"type":"object","required":["state"],"properties":{
 "state":{"type":"string","enum":["enrolled","waiting","inside","left"]},
+"was":{"type":"string","description":"the state before the place was given up"},
 "ticket":{"type":"string"},"number":{"type":"integer","description":"of the arrival"},
 "position":{"type":"integer","description":"since the opening; 0: not drawn yet"},
 "before":{"type":"integer","description":"places before this one"},

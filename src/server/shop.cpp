@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/integer.hpp"
 #include "base/thread.hpp"
 #include "sale/buckets/bucket_name.hpp"
 #include "sale/definition.hpp"
 #include "sale/store_of_sale.hpp"
+#include "sale/streams.hpp"
 #include "sluice/log.hpp"
 #include "sluice/sale_recovery.hpp"
 
@@ -30,6 +32,17 @@ void Offer::begin_work() {
 std::string Offer::trouble() const {
   const std::lock_guard lock{mutex_};
   return trouble_;
+}
+
+std::optional<SaleOrder> Offer::find_on_its_way(std::string_view word) {
+  const auto id = parse_integer<std::int64_t>(word);
+  std::optional<SaleOrder> found;
+  for (const auto* const part : sale_.parts())
+    sale::read_streams(store_, sale::SaleKeys{part->definition().name}, [&](const auto& page) {
+      for (const auto& [entry, order, is_dead] : page)
+        if (order.number == word || (id && order.id == *id)) found = order;
+    });
+  return found;
 }
 
 void Offer::work_again() {

@@ -63,6 +63,9 @@ class Offer {
   WorkerProgress progress() const;
   /// Of this process.
   AnswerCounts& answers() noexcept { return answers_; }
+  /// An order that is on its way to the database, or a dead letter, by number or id. All that are
+  /// there are read; blocks.
+  std::optional<SaleOrder> find_on_its_way(std::string_view word);
 
  private:
   using AskProgress = std::function<WorkerProgress()>;

@@ -21,20 +21,23 @@ class SaleProgram : public Program {
 TEST_F(SaleProgram, AFileOfSalesIsCheckedBeforeAnyIsCreated) {
   const std::string good = R"({"name": "tea", "stock": 5, "type": "TE"})";
   const std::pair<std::string, const char*> rows[] = {
-      {"", ":1:1: the file ends where '[' should stand"},
+      {"", ":1:1: this is no JSON"},
+      {"[" + good + ",\n  {\"name\": \"a\",, \"stock\": 1}]", ":2:16: this is no JSON"},
+      {good, "sales stand in brackets"},
+      {"[" + good + ", 5]", "sale 2: a sale stands in braces"},
       {"[" + good + ",\n  {\"name\": \"a\", \"stok\": 1}]",
-       ":2:17: a sale has no 'stok'; did you mean 'stock'?"},
+       ": sale 2: a sale has no 'stok'; did you mean 'stock'?"},
       {"[" + good + ",\n  {\"name\": \"a\", \"stock\": \"1\"}]",
-       ":2:26: stock: an integer without quotes"},
+       ": sale 2: stock: an integer without quotes"},
       {"[" + good + ", {\"name\": \"a\", \"stock\": 1.5}]",
-       "'1.5' is neither a text in quotes nor an integer"},
+       ": sale 2: stock: an integer without quotes"},
       {"[" + good + ", {\"stock\": 1, \"type\": \"X\"}]", "this sale has no 'name'"},
       {"[" + good + "," + good + "]", "sale 'tea' stands twice"},
       {"[" + good + ", {\"name\": \"a\", \"stock\": 5, \"type\": \"TE\"}]",
        "type 'TE' is that of sale 'tea', too"},
-      {"[" + good + "] x", "something stands behind the last ']'"},
+      {"[" + good + "] x", "this is no JSON"},
       {"[" + good + ", {\"name\": \"a\", \"name\": \"b\"}]", "'name' stands twice"},
-      {"[" + good + ", {\"name\": \"a\\u0000\"}]", "\\u and others are not known"},
+      {"[" + good + ", {\"name\": \"\\ud800\"}]", "this is no JSON"},
       {"[" + good + R"(, {"name": "a", "stock": 1, "type": "X", "opens": "tomorrow"}])",
        "opens: 'tomorrow' is no instant: write a date, a time and its zone"},
       {"[" + good + R"(, {"name": "a", "stock": 50000, "type": "X"}])",
@@ -68,6 +71,15 @@ TEST_F(SaleProgram, AFileOfSalesIsCheckedBeforeAnyIsCreated) {
   EXPECT_EQ(listed.at(0).at("name"), "tea");
   EXPECT_EQ(listed.at(1).at("state"), "open");
   EXPECT_EQ(listed.at(1).at("stock"), 7);
+}
+
+/// Each character that JSON may escape, by its escape, as a part of a name.
+TEST_F(SaleProgram, SV16_AFileOfSalesIsReadAsJsonIs) {
+  write("sales.json",
+        R"([{"n\u0061me": "th\u00e9 \u8336 \ud83c\udf75 \/\"\\", "stock": 5, "type": "TE"}])");
+  const Ran ran = sale({"create", "--file", "sales.json"});
+  ASSERT_EQ(ran.status, 0) << ran.output;
+  EXPECT_EQ(sale({"list"}).json().at("sales").at(0).at("name"), "th\u00e9 \u8336 \U0001f375 /\"\\");
 }
 
 TEST_F(SaleProgram, AFileMayPutAStockIntoBuckets) {

@@ -33,6 +33,7 @@ struct ServeArgs {
   std::string shop_keys_file;
   std::vector<std::string> proxies;
   bool believes_buyers = false;
+  bool has_local_operator = false;
   net::TlsFiles tls;
   std::vector<std::string> trusted;
   std::vector<std::string> proxy_protocol;

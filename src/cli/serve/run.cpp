@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -10,6 +11,7 @@
 
 #include "base/integer.hpp"
 #include "base/json.hpp"
+#include "base/secret_file.hpp"
 #include "base/thread.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
@@ -156,7 +158,11 @@ class Certificates {
   explicit Certificates(const net::TlsFiles& files) : files_(files), watch_(files) {}
 
   bool are_used() const { return !files_.certificate.empty(); }
-  net::TlsContext read() const { return net::TlsContext::for_server(files_); }
+  /// Throws Error{bad_argument}, also for a key that is not private.
+  net::TlsContext read() const {
+    need_private_file("the key of the certificate", files_.key);
+    return net::TlsContext::for_server(files_);
+  }
   /// A certificate and its key are seldom replaced in the same instant: what does not fit together
   /// stays out of use, and is looked at again when it has changed once more.
   void look(server::Service& service) {
@@ -192,6 +198,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
         fmt::format("--listen {}: whoever reaches it could buy in anybody's name; give --keys, "
                     "or --believe-buyers where your shop alone can reach it",
                     args.listen)};
+  options.has_local_operator = args.has_local_operator;
   options.http.loops = args.loops;
   options.http.trusted = args.trusted;
   options.http.proxy_protocol = args.proxy_protocol;
@@ -223,10 +230,21 @@ std::string try_line(const server::Service& service, const server::ServiceOption
                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                          "0123456789-_.") == sale.npos;
   if (options.keys || options.http.tls || listen.is_unix() || sale.empty() || !plain) return {};
+  const auto url = url_of(listen, service.port(), false);
+  if (std::ranges::count(options.rooms, sale, &WaitingRoomDefinition::name) >
+      0)  // a ticket is needed
+    return fmt::format("Try, in a browser, {}/sales/{}\n", url, sale);
   return fmt::format(
       "Try:\n  curl -si -X POST {0}/v1/sales/{1}/orders -H 'Sluice-Buyer: ann' -H "
       "'Idempotency-Key: 1'\n  or, in a browser, {0}/sales/{1}\n",
-      url_of(listen, service.port(), false), sale);
+      url, sale);
+}
+
+/// For people: where it is, or what opens it.
+std::string console_text(const server::ServiceOptions& options, const std::string& url) {
+  if (options.shop_keys.is_empty() && !options.has_local_operator)
+    return "closed; --shop-keys FILE opens it, or on a machine of your own --local-operator";
+  return url.empty() ? "/console at that socket" : url;
 }
 
 void greet(const ServeArgs& args, const Places& places, const server::ServiceOptions& options,
@@ -247,9 +265,8 @@ void greet(const ServeArgs& args, const Places& places, const server::ServiceOpt
   } else {
     put("Sluice serves {} sale{} on {}\n  console             {}\n  health and metrics  {}\n"
         "  store   {}\n  orders  {}\n{}",
-        offers.size(), offers.size() == 1 ? "" : "s", url,
-        console.empty() ? "/console at that socket" : console, health, store.describe(),
-        open_order_store(places.orders)->describe(),
+        offers.size(), offers.size() == 1 ? "" : "s", url, console_text(options, console), health,
+        store.describe(), open_order_store(places.orders)->describe(),
         try_line(service, options, offers.empty() ? std::string{} : offers.front()->name()));
   }
   flush_output();
@@ -325,6 +342,10 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--believe-buyers", "",
        "Believe that field on an address that others reach, too: it is your shop alone that does",
        into(args.believes_buyers)},
+      {"--local-operator", "",
+       "Programs and browsers of this machine are an operator without a key: for a machine of your "
+       "own, on a loopback address and without any keys",
+       into(args.has_local_operator)},
       {"--certificate", "FILE", "Serve TLS with this certificate (PEM)",
        into(args.tls.certificate)},
       {"--key", "FILE", "and its key", into(args.tls.key)},
@@ -380,7 +401,11 @@ std::unique_ptr<Store> open_places(const ServeArgs& args, const Places& places, 
                   fmt::format("there is no sale '{0}': --sale {0}=UNITS makes one", name)};
   if (store)
     for (const auto& name : named.names()) need_database(*store, name, places.orders, true);
-  if (places.in_data) fs::create_directories(args.data);
+  if (places.in_data) {  // for its owner alone
+    const auto before = ::umask(S_IRWXG | S_IRWXO);
+    fs::create_directories(args.data);
+    ::umask(before);
+  }
   return store ? std::move(store) : open(places.store);
 }
 

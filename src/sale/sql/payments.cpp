@@ -273,6 +273,20 @@ std::optional<PayableOrder> SqlOrderPayments::find(const std::string& sale, std:
   return order;
 }
 
+std::vector<PayableOrder> SqlOrderPayments::find(const std::string& sale,
+                                                 std::span<const std::int64_t> ids) {
+  std::vector<PayableOrder> orders;
+  if (ids.empty()) return orders;
+  sessions_.in_snapshot([&](Connection& at) {
+    orders.clear();
+    const auto in_sale = find_sale(at, sale);
+    if (!in_sale) return;
+    const SaleTransaction in{at, dialect(), *in_sale, sale};
+    for (const auto& row : in.find(ids)) orders.push_back(in.payable(row));
+  });
+  return orders;
+}
+
 // --- deadlines, and units that are cancelled ---
 
 std::vector<std::int64_t> SqlOrderPayments::due(const std::string& sale, std::size_t most) {

@@ -16,6 +16,8 @@ class SqlOrderPayments final : public OrderPayments {
   explicit SqlOrderPayments(SqlSessions& sessions) : sessions_(sessions) {}
 
   std::optional<PayableOrder> find(const std::string& sale, std::int64_t id) override;
+  std::vector<PayableOrder> find(const std::string& sale,
+                                 std::span<const std::int64_t> ids) override;
   bool keep(const Payment& payment) override;
   PaymentResult apply(const Payment& payment) override;
   std::vector<KeptPayment> list(const std::string& sale, PaymentState state, std::size_t most,

@@ -1,6 +1,7 @@
 #include "sale/sql/sale_transaction.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -99,6 +100,29 @@ std::optional<OrderRow> SaleTransaction::find(std::int64_t id) const {
                   .returned = returned,
                   .version = version,
                   .pay_by_us = pay_by};
+}
+
+std::vector<OrderRow> SaleTransaction::find(std::span<const std::int64_t> ids) const {
+  std::vector<OrderRow> rows;
+  if (ids.empty()) return rows;
+  const auto all = fmt::to_string(fmt::join(ids, ","));
+  const long long first = ids.front();
+  for (auto& order : sale::fetch(at_.sql, fmt::format("id IN (:k, {}) ORDER BY id", all), sale_,
+                                 first, ids.size()))
+    rows.push_back({.order = std::move(order)});
+  std::vector<long long> returned(ids.size()), version(ids.size()), pay_by(ids.size());
+  soci::statement select =
+      (at_.sql.prepare << fmt::format("SELECT returned, version, pay_by FROM sale_orders WHERE "
+                                      "sale = :s AND id IN ({}) ORDER BY id",
+                                      all),
+       soci::use(sale_), soci::into(returned), soci::into(version), soci::into(pay_by));
+  select.execute(true);
+  for (std::size_t i = 0; i < rows.size() && i < returned.size(); ++i) {
+    rows[i].returned = returned[i];
+    rows[i].version = version[i];
+    rows[i].pay_by_us = pay_by[i];
+  }
+  return rows;
 }
 
 std::optional<OrderRow> SaleTransaction::find_number(const std::string& number) const {

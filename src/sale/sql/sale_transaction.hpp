@@ -3,8 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.hpp"
 #include "sale/sql/sessions.hpp"
@@ -52,6 +54,8 @@ class SaleTransaction {
   soci::session& sql() const noexcept { return at_.sql; }
 
   std::optional<OrderRow> find(std::int64_t id) const;
+  /// Ids rising.
+  std::vector<OrderRow> find(std::span<const std::int64_t> ids) const;
   std::optional<OrderRow> find_number(const std::string& number) const;
   PayableOrder payable(const OrderRow& row) const;
 

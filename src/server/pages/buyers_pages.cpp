@@ -26,7 +26,7 @@ constexpr std::size_t longest_wish = 128;
 
 http::Response see_other(const std::string& place) {
   http::Response response{.status = 303, .media = {}, .body = {}, .fields = {}};
-  response.add("Location", place).add("Cache-Control", "no-store");
+  response.add("Location", place);
   return response;
 }
 
@@ -97,6 +97,22 @@ std::string order_of(const http::Response& bought) {
   for (const auto& [name, value] : bought.fields)
     if (name == "Location") return value.substr(value.rfind('/') + 1);
   return {};
+}
+
+/// What pages say to people.
+std::vector<const http::ProblemType*> problems_of(std::string_view operation) {
+  using namespace problems;
+  std::vector<const http::ProblemType*> all{&bad_body,     &unknown_buyer,     &not_yours,
+                                            &no_sale,      &too_many_requests, &recovering,
+                                            &store_failed, &effect_unknown,    &busy};
+  if (operation == "page_join") all.push_back(&queue_closed);
+  if (operation == "page_order" || operation == "page_cancel")
+    all.insert(all.end(), {&no_order, &order_paid, &database_failed});
+  if (operation == "page_buy")
+    all.insert(all.end(),
+               {&no_idempotency_key, &not_started, &not_inside, &sold_out, &not_enough,
+                &already_bought, &too_many_units, &full, &order_ended, &closed, &other_units});
+  return all;
 }
 
 }  // namespace
@@ -271,7 +287,7 @@ void BuyersPages::show_order(http::Request&& request, http::Responder&& respond)
       threads_, visitor->buyer->value, std::move(respond),
       [this, offer = *offer, buyer = *visitor->buyer,
        word = request.parameter("order")](OrderStore& orders) {
-        const auto found = find_order(offer->sale(), orders, own(buyer), word);
+        const auto found = find_order(*offer, orders, own(buyer), word);
         if (!found) return not_shown(not_found(offer->sale(), orders, own(buyer)), offer->name());
         return order_page(offer->sale().definition(), *found,
                           visitors_.form_token(buyer, offer->name()));
@@ -286,7 +302,7 @@ void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {
   in_background(
       threads_, sent->buyer.value, std::move(respond),
       [offer = sent->offer, buyer = sent->buyer, word](OrderStore& orders) {
-        const auto found = find_order(offer->sale(), orders, own(buyer), word);
+        const auto found = find_order(*offer, orders, own(buyer), word);
         if (!found) return refused(not_found(offer->sale(), orders, own(buyer)), offer->name());
         const auto ended =
             offer->sale().cancel(orders, buyer, found->order.request, "cancelled by the buyer");
@@ -331,7 +347,8 @@ void BuyersPages::add_routes(http::Routes& routes) {
          .operation = row.operation,
          .summary = row.summary,
          .answers = std::move(answers),
-         .problems = {&problems::no_sale, &problems::recovering},
+         .problems = problems_of(row.operation),
+         .problems_media = std::string{html_media},
          .handler = [this, serve = row.serve](http::Request&& request, http::Responder&& respond) {
            (this->*serve)(std::move(request), std::move(respond));
          }});
