@@ -210,7 +210,8 @@ class OrderStore {
                                                 const RequestId& request) = 0;
 
   /// Ends an order that is `awaiting`: in one transaction it gets the state and the reason, the
-  /// stock its units, and a return is noted that the store does not know of yet.
+  /// stock its units, and a return is noted that the store does not know of yet. A payment of it
+  /// that is kept and not applied yet is applied first: the order may be `paid` then, and goes on.
   virtual EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
                                const std::string& reason) = 0;
   /// Brings in an order that ended before the database had it, as insert() and end_order() do

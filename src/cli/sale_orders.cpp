@@ -17,6 +17,7 @@ std::string_view word_of(UnitsResult::Outcome outcome) {
   switch (outcome) {
     case cancelled: return "taken back";
     case repeated: return "repeated";
+    case other_units: return "other units";
     case ended: return "ended";
     case too_many: return "too many";
     case unknown: return "unknown";
@@ -34,6 +35,9 @@ std::string text_of(const UnitsResult& result) {
   if (result.outcome == too_many)
     return fmt::format("order {} has {} unit(s) left", order.number,
                        order.units - result.order->returned);
+  if (result.outcome == other_units)
+    return fmt::format("this key took back {} unit(s) of order {} before: use another key",
+                       result.units, order.number);
   return fmt::format("{} unit(s) of order {} {} taken back{}", result.units, order.number,
                      result.outcome == repeated ? "were before" : "are",
                      result.refund == 0 ? "; nothing was paid for them"

@@ -10,6 +10,7 @@
 #include "base/descriptor.hpp"
 #include "base/instant.hpp"
 #include "sale/buckets/bucket_name.hpp"
+#include "sale/order_life.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/records.hpp"
 #include "sale/sale.lua.hpp"
@@ -107,6 +108,34 @@ void need_closed_siblings(Store& store, const SaleDefinition& bucket) {
   }
 }
 
+/// Of a sale that is paid for: no worker looks at an archived one, so nothing may be left for it.
+/// Refunds and messages need the database alone, and go on.
+void need_ended_orders(const std::string& sale, OrderStore& orders) {
+  const auto figures = orders.figures(sale);
+  std::int64_t awaiting = 0;
+  for (const auto& count : figures.orders)
+    if (transition(count.state, OrderEvent::expired)) awaiting += count.orders;
+  if (awaiting == 0 && figures.payments_asking == 0) return;
+  throw Error{
+      Errc::server,
+      fmt::format("sale '{}' is not archived: {} order(s) await their payment, the first of "
+                  "them until {}, and {} late payment(s) the store; cancel them, or archive "
+                  "again when their time has passed. The sale is closed",
+                  sale, awaiting,
+                  figures.next_due ? to_text(*figures.next_due) : "a time that is not there",
+                  figures.payments_asking)};
+}
+
+/// Payments of orders that the sale never had wait for nothing any more.
+void flag_orphans(const std::string& sale, OrderPayments& payments) {
+  for (;;) {
+    const auto waiting = payments.list(sale, PaymentState::waiting, page_size);
+    bool is_any_ended = false;
+    for (const auto& kept : waiting) is_any_ended |= payments.apply(kept.payment).now;
+    if (!is_any_ended) return;
+  }
+}
+
 /// Every order is in the database, and the audit says so.
 void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_token& stop) {
   const auto& name = sale.definition().name;
@@ -128,6 +157,7 @@ void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_
                               name, status.waiting)};
   }
   sale.settle(orders);
+  if (sale.definition().payment) need_ended_orders(name, orders);
   for (const auto& check : audit(store, sale, orders).checks)
     if (!check.ok)
       throw Error{Errc::corrupt,
@@ -192,6 +222,7 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
   const auto now = fmt::to_string(store.time().get().time_since_epoch().count());
   if (!begun)
     orders.keep_definition(name, {{"archived", now}});  // before the store: it may be lost
+  flag_orphans(name, orders.payments());
   auto at = now;
   for (const auto& [field, value] : orders.definition(name))
     if (field == "archived") at = value;

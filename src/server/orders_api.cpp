@@ -150,7 +150,8 @@ bool is_other_version(OfferedSale& sale, OrderStore& orders, const TakeBack& wis
   const auto& order = found.order;
   const auto known =
       sale.cancel_units(orders, order.buyer, order.request, order.units + 1, wish.key, {});
-  return known.outcome != UnitsResult::Outcome::repeated;
+  return known.outcome != UnitsResult::Outcome::repeated &&
+         known.outcome != UnitsResult::Outcome::other_units;
 }
 
 http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish) {
@@ -169,8 +170,7 @@ http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish)
   if (result.outcome == Outcome::unknown) return http::problem(problems::no_order);
   if (result.outcome == Outcome::ended) return with_shown(problems::order_ended, name, now);
   if (result.outcome == Outcome::too_many) return with_shown(problems::fewer_units, name, now);
-  if (wish.units != 0 && wish.units != result.units)
-    return with_shown(problems::other_refund, name, now);
+  if (result.outcome == Outcome::other_units) return with_shown(problems::other_refund, name, now);
   auto json = json_of(name, now);
   json.add("taken_back", Json::object({{"units", result.units}, {"refund", result.refund}}));
   auto response = http::json(200, json);

@@ -25,8 +25,29 @@ Offer::Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptio
 
 Offer::~Offer() = default;
 
+/// One at a time: what a worker shows and tells is its own, and not that of one before it.
 void Offer::begin_work() {
-  thread_ = start_stoppable_thread([this](const std::stop_token& stop) { work(stop); });
+  std::jthread before;
+  {
+    const std::lock_guard lock{mutex_};
+    before = std::exchange(thread_, {});
+  }
+  before = {};
+  const std::lock_guard lock{mutex_};
+  trouble_.clear();
+  began_ = system_clock().steady();
+  if (!is_stopped_)
+    thread_ = start_stoppable_thread([this](const std::stop_token& stop) { work(stop); });
+}
+
+void Offer::stop() {
+  std::stop_source worker;
+  {
+    const std::lock_guard lock{mutex_};
+    is_stopped_ = true;
+    worker = thread_.get_stop_source();
+  }
+  worker.request_stop();
 }
 
 std::string Offer::trouble() const {
@@ -51,29 +72,29 @@ void Offer::work_again() {
 
 WorkerProgress Offer::progress() const {
   const std::lock_guard lock{mutex_};
-  return progress_ ? progress_() : last_progress_;
+  auto sum = ended_;
+  if (progress_) sum += progress_();
+  return sum;
 }
 
-void Offer::set_trouble(std::string what) {
+/// One that meets the same again at once does not say so again.
+void Offer::set_trouble(const std::string& what) {
+  constexpr std::chrono::minutes long_enough{1};
   const std::lock_guard lock{mutex_};
-  if (!what.empty() && what != trouble_)
+  if (what != said_ || system_clock().steady() - began_ > long_enough)
     log(LogLevel::error, fmt::format("sale '{}': its worker ended: {}", name(), what));
-  trouble_ = std::move(what);
+  said_ = trouble_ = what;
 }
 
-void Offer::work(const std::stop_token& stop) {
-  std::string ended;
-  try {
-    if (auto* const bucketed = sale_.bucketed())
-      run(BucketedWorker{store_, *bucketed, [this] { return open_order_store(options_.orders); },
-                         worker_},
-          stop);
-    else
-      run(OrderWorker{store_, *sale_.parts().front(), orders_, worker_}, stop);
-  } catch (const std::exception& failure) {
-    ended = failure.what();
-  }
-  set_trouble(std::move(ended));
+void Offer::work(const std::stop_token& stop) try {
+  if (auto* const bucketed = sale_.bucketed())
+    run(BucketedWorker{store_, *bucketed, [this] { return open_order_store(options_.orders); },
+                       worker_},
+        stop);
+  else
+    run(OrderWorker{store_, *sale_.parts().front(), orders_, worker_}, stop);
+} catch (const std::exception& failure) {
+  set_trouble(failure.what());
 }
 
 template <class Worker>
@@ -90,7 +111,7 @@ void Offer::run(Worker worker, const std::stop_token& stop) {
 
 void Offer::show(AskProgress progress) {
   const std::lock_guard lock{mutex_};
-  if (progress_) last_progress_ = progress_();
+  if (progress_) ended_ += progress_();
   progress_ = std::move(progress);
 }
 

@@ -55,11 +55,12 @@ class Offer {
   const std::string& name() const noexcept { return sale_.name(); }
 
   void begin_work();
-  void stop() { thread_.request_stop(); }
+  void stop();  ///< and none begins again
   /// Why the worker cannot go on without somebody's help; empty: it works, or there is none.
   std::string trouble() const;
   /// Begins again where trouble ended it.
   void work_again();
+  /// Of all its workers so far.
   WorkerProgress progress() const;
   /// Of this process.
   AnswerCounts& answers() noexcept { return answers_; }
@@ -74,7 +75,7 @@ class Offer {
   template <class Worker>
   void run(Worker worker, const std::stop_token& stop);
   void show(AskProgress progress);
-  void set_trouble(std::string what);
+  void set_trouble(const std::string& what);
 
   Store& store_;
   OfferedSale sale_;
@@ -83,10 +84,13 @@ class Offer {
   const OrderWorkerOptions worker_;
   AnswerCounts answers_;
   mutable std::mutex mutex_;
-  std::string trouble_;           // guarded by mutex_
-  AskProgress progress_;          // guarded by mutex_; while a worker works
-  WorkerProgress last_progress_;  // guarded by mutex_; of the one before
-  std::jthread thread_;
+  std::string trouble_;      // guarded by mutex_; of the worker that ended
+  std::string said_;         // guarded by mutex_; the last trouble in the log
+  AskProgress progress_;     // guarded by mutex_; while a worker works
+  WorkerProgress ended_;     // guarded by mutex_; of those that ended
+  SteadyTime began_{};       // guarded by mutex_
+  bool is_stopped_ = false;  // guarded by mutex_
+  std::jthread thread_;      // guarded by mutex_
 };
 
 /// A sale with buckets is one offer, of the name of the whole. Its buckets are not offered: who

@@ -463,6 +463,28 @@ TEST_P(OrderStoreSuite, V52_TimeIsTheDatabases) {
   EXPECT_LE(there, orders_->wall());
 }
 
+// What an Error tells a person to run does what it says, on each database.
+TEST_P(OrderStoreSuite, SQ01_TheStatementThatAnErrorNamesMendsTheTable) {
+  insert({order(1, "ann"), order(2, "ann", 2)});
+  orders_.reset();
+  GetParam().run(url_, "DROP TABLE sale_schema");
+  GetParam().run(url_, std::string{"DROP INDEX sale_orders_requests"} +
+                           (GetParam().name == "mariadb" ? " ON sale_orders" : ""));
+  GetParam().run(url_, "UPDATE sale_orders SET request = 'r'");
+  std::string message;
+  try {
+    open_order_store(url_);
+  } catch (const Error& error) {
+    message = error.message();
+  }
+  ASSERT_TRUE(message.contains("UPDATE")) << message;
+  GetParam().run(url_, message.substr(message.find("UPDATE")));
+  const auto mended = open_order_store(url_)->page("s", 0, 10);
+  ASSERT_EQ(mended.size(), 2U);
+  EXPECT_NE(mended[0].request, mended[1].request);
+  EXPECT_TRUE(mended[0].request.value == "r" || mended[1].request.value == "r");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, OrderStoreSuite, testing::ValuesIn(database_kinds()),
                          [](const auto& kind) { return kind.param.name; });
 INSTANTIATE_TEST_SUITE_P(All, StoresOfASale, testing::ValuesIn(database_kinds()),

@@ -335,5 +335,20 @@ TEST_F(SaleGate, V54_ARecoveryThatLostItsPlaceLeavesThatOfTheOtherAlone) {
   EXPECT_FALSE(recovers_now()) << "the other one is at it";
 }
 
+TEST_F(SaleGroup, NU04_AWorkerOfAnArchivedSaleEnds) {
+  buy_many(3);
+  OrderWorker worker{*store_, sale_, *orders_, quick()};
+  std::atomic<bool> has_ended{false};
+  std::jthread works{[&](const std::stop_token& stop) {
+    worker.run(stop);
+    has_ended = true;
+  }};
+  wait_until([&] { return worker.progress().inserted == 3; });
+  const auto own = open_order_store(url_);
+  EXPECT_TRUE(sale_.archive(*own));
+  wait_until([&] { return has_ended.load(); });
+  EXPECT_LE(worker.progress().failures, 2U) << worker.progress().last_failure;
+}
+
 }  // namespace
 }  // namespace sluice

@@ -112,8 +112,8 @@ class SqlOrderStore final : public OrderStore {
   static std::string reason_of(Connection& at, long long sale, std::int64_t id);
 
   // ending.cpp
-  static void end(const SaleTransaction& sale, OrderRow row, OrderState state,
-                  const std::string& reason);
+  static std::optional<Happened> end(const SaleTransaction& sale, OrderRow& row, OrderState state,
+                                     const std::string& reason);
 
   // stock_changes.cpp
   static std::optional<StockChange> pending(Connection& at, long long sale);

@@ -90,16 +90,19 @@ std::optional<OrderRow> SaleTransaction::find(std::int64_t id) const {
   long long returned = 0;
   long long version = 0;
   long long pay_by = 0;
+  std::string reason;
   const long long key = id;
-  at_.sql << "SELECT returned, version, pay_by FROM sale_orders WHERE sale = :s AND id = :i",
+  at_.sql
+      << "SELECT returned, version, pay_by, reason FROM sale_orders WHERE sale = :s AND id = :i",
       soci::use(sale_), soci::use(key), soci::into(returned), soci::into(version),
-      soci::into(pay_by);
+      soci::into(pay_by), soci::into(reason);
   if (!at_.sql.got_data()) return std::nullopt;
   auto found = sale::fetch(at_.sql, "id = :k", sale_, key, 1);
   return OrderRow{.order = std::move(found.at(0)),
                   .returned = returned,
                   .version = version,
-                  .pay_by_us = pay_by};
+                  .pay_by_us = pay_by,
+                  .reason = from_column(reason)};
 }
 
 std::vector<OrderRow> SaleTransaction::find(std::span<const std::int64_t> ids) const {
@@ -136,44 +139,27 @@ std::optional<OrderRow> SaleTransaction::find_number(const std::string& number) 
 PayableOrder SaleTransaction::payable(const OrderRow& row) const {
   PayableOrder order{.order = row.order, .returned = row.returned, .version = row.version};
   if (row.pay_by_us > 0) order.pay_by = WallTime{std::chrono::microseconds{row.pay_by_us}};
-  if (terms_) order.due = price_of(row.units(), *terms_);
+  if (terms_ && has_units(row.order.state)) order.due = price_of(row.units(), *terms_);
   return order;
 }
 
-void SaleTransaction::change(OrderRow& row, OrderState to, std::string_view message,
-                             std::int64_t amount, const std::string& reason) const {
-  row.order.state = to;
-  ++row.version;
-  const std::string state{to_string(to)};
-  const auto why = to_column(reason);
-  const long long version = row.version;
-  const long long returned = row.returned;
-  const long long id = row.order.id;
-  const long long before = version - 1;
-  soci::statement write =
-      (at_.sql.prepare << "UPDATE sale_orders SET state = :t, reason = :r, version = :v, "
-                          "returned = :u WHERE sale = :s AND id = :i AND version = :b",
-       soci::use(state), soci::use(why), soci::use(version), soci::use(returned), soci::use(sale_),
-       soci::use(id), soci::use(before));
-  write.execute(true);
-  if (write.get_affected_rows() != 1)
-    throw Error{Errc::database,
-                fmt::format("{}: order {} was changed by somebody who does not lock its sale",
-                            dialect_.description, row.order.number)};
-  if (terms_) leave_message(row, message, amount);
+Json message_of(const OrderRow& row, const std::string& whole, const PaymentTerms& terms,
+                std::int64_t amount) {
+  auto data = Json::object({{"sale", whole},
+                            {"order", row.order.number},
+                            {"id", fmt::to_string(row.order.id)},
+                            {"version", row.version},
+                            {"state", sluice::to_string(row.order.state)},
+                            {"buyer", row.order.buyer.value},
+                            {"units", has_units(row.order.state) ? row.units() : 0},
+                            {"currency", terms.currency}});
+  if (amount > 0) data.add("amount", amount);
+  return data;
 }
 
 void SaleTransaction::leave_message(const OrderRow& row, std::string_view type,
                                     std::int64_t amount) const {
-  auto data = Json::object({{"sale", name_of_whole(at_, dialect_, name_)},
-                            {"order", row.order.number},
-                            {"id", fmt::to_string(row.order.id)},
-                            {"version", row.version},
-                            {"state", to_string(row.order.state)},
-                            {"buyer", row.order.buyer.value},
-                            {"units", stands(row.order.state) ? row.units() : 0},
-                            {"currency", terms_->currency}});
-  if (amount > 0) data.add("amount", amount);
+  const auto data = message_of(row, name_of_whole(at_, dialect_, name_), *terms_, amount);
   leave_message(sale_, row.order.id, row.version, type, data);
 }
 
@@ -186,33 +172,6 @@ void SaleTransaction::leave_message(long long row, long long order, long long se
       "VALUES (:s, :i, :q, :t, :d, {0}, {0}, 0, 'due')",
       dialect_.now_us),
       soci::use(row), soci::use(order), soci::use(seq), soci::use(name), soci::use(text);
-}
-
-void SaleTransaction::note_return(const OrderRow& row, std::int64_t units, Return kind,
-                                  const std::string& cause) const {
-  const long long id = row.order.id;
-  const long long seq = row.version;
-  const long long back = units;
-  const long long ends = kind == Return::part ? 0 : 1;
-  const long long retake = kind == Return::retake ? 1 : 0;
-  const auto why = to_column(cause);
-  at_.sql << "INSERT INTO sale_returns (sale, order_id, seq, units, done, ends, retake, cause) "
-             "VALUES (:s, :i, :q, :u, 0, :e, :r, :c)",
-      soci::use(sale_), soci::use(id), soci::use(seq), soci::use(back), soci::use(ends),
-      soci::use(retake), soci::use(why);
-}
-
-void SaleTransaction::note_refund(const OrderRow& row, std::int64_t amount,
-                                  const std::string& provider, const std::string& event) const {
-  const long long id = row.order.id;
-  const long long seq = row.version;
-  const long long money = amount;
-  at_.sql << fmt::format(
-      "INSERT INTO sale_refunds (sale, order_id, seq, amount, currency, provider, event, state, "
-      "attempts, due_us, note) VALUES (:s, :i, :q, :a, :c, :p, :e, 'asked', 0, {}, '')",
-      dialect_.now_us),
-      soci::use(sale_), soci::use(id), soci::use(seq), soci::use(money),
-      soci::use(terms_->currency), soci::use(provider), soci::use(event);
 }
 
 void SaleTransaction::change_stock(std::int64_t units) const {
@@ -244,13 +203,17 @@ void SaleTransaction::tell_if_it_reopens(std::int64_t units) const {
                               {"left", units}}));
 }
 
+/// Of the definition, as the database keeps it.
+bool SaleTransaction::has_field(const std::string& field) const {
+  long long found = 0;
+  at_.sql << "SELECT COUNT(*) FROM sale_definitions WHERE sale = :s AND field = :f",
+      soci::use(sale_), soci::use(field), soci::into(found);
+  return found != 0;
+}
+
 /// Nobody buys any more, whatever is left.
 bool SaleTransaction::is_over() const {
-  long long over = 0;
-  const auto closed = to_column("closed");
-  at_.sql << "SELECT COUNT(*) FROM sale_definitions WHERE sale = :s AND field = :f",
-      soci::use(sale_), soci::use(closed), soci::into(over);
-  if (over != 0) return true;
+  if (has_field("closed")) return true;
   const auto closes = to_column("closes");
   std::string at_us;
   at_.sql << "SELECT value FROM sale_definitions WHERE sale = :s AND field = :f", soci::use(sale_),

@@ -53,7 +53,7 @@ long long version_of(soci::session& sql, const SqlDialect& dialect) {
               fmt::format("{0}: {1} request(s) have more than one order: in sale '{3}' request "
                           "'{4}' of buyer '{5}' has {6} and {7}. Decide which of them stands, "
                           "and give the other one another request: UPDATE sale_orders SET "
-                          "request = request || ':2' WHERE sale = {2} AND number = '{7}'",
+                          "request = '{7}' WHERE sale = {2} AND number = '{7}'",
                           dialect.description, requests, id, shown(sale), shown(request),
                           shown(buyer), shown(first), shown(last))};
 }

@@ -60,7 +60,7 @@ http::Response order_page(const SaleDefinition& sale, const ShownOrder& shown,
   put_row(status, "Units", one(order.units));
   if (shown.money) {
     if (shown.money->returned > 0) put_row(status, "Of these returned", one(shown.money->returned));
-    if (sale.payment)
+    if (sale.payment && order.state == OrderState::awaiting)
       put_row(status, "To pay",
               one(std::string_view{money_text(shown.money->due, sale.payment->currency)}));
     if (shown.money->pay_by && order.state == OrderState::awaiting)
