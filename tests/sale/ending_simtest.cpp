@@ -484,8 +484,8 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   std::set<std::string> keys;
   const auto there = store_->run({"KEYS", "*"}).get();
   for (const auto& key : there.as_items()) keys.insert(key.as_text());
-  EXPECT_EQ(keys, (std::set<std::string>{"sluice:sales", "sluice:sales:names", "sluice:sales:store", "sluice:sales:types",
-                                         "{s}:sale"}));
+  EXPECT_EQ(keys, (std::set<std::string>{"sluice:sales", "sluice:sales:names", "sluice:sales:store",
+                                         "sluice:sales:types", "{s}:sale"}));
 
   // An order that ends later ends in the database alone.
   EXPECT_TRUE(sale_.cancel(*orders_, {"ann"}, {"r2"}, "late").now);
