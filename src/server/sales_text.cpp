@@ -65,8 +65,7 @@ const std::string order_schema =
 "request":{"type":"string","description":"the Idempotency-Key of the purchase"},
 "reason":{"type":"string","description":"why it ended"},
 "refunds":{"type":"array","items":{"type":"object"}},
-"taken_back":{"type":"object","description":"what this call, or one of before with its key, took back"
-}}})";
+"taken_back":{"type":"object","description":"by this call, or by one of before with its key"}}})";
 
 const std::string buy_schema =
     R"({"type":"object","additionalProperties":false,"properties":{

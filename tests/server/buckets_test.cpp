@@ -32,7 +32,7 @@ class ServedBuckets : public OperateTest {
   /// The path of an order that the database has.
   std::string bought(std::string_view buyer, std::string_view body = {}) const {
     const auto path = "/v1/sales/tea/orders/" + buy(buyer, "k", body).text("id");
-    EXPECT_TRUE(test::comes_true([&] { return shop("GET", path).status == 200; }));
+    EXPECT_TRUE(test::comes_true([&] { return shop("GET", path).is_recorded(); }));
     return path;
   }
   PaymentState pay(const std::string& path) const {

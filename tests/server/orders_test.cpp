@@ -67,10 +67,7 @@ class AllOrders : public ShopTest {
   /// The path of an order that the database has.
   std::string bought(std::string_view buyer, std::string_view body = {}) const {
     const auto path = "/v1/sales/tea/orders/" + buy(buyer, "k", body).text("id");
-    EXPECT_TRUE(test::comes_true([&] {
-      const auto shown = shop("GET", path);
-      return shown.status == 200 && *shown.json().find("recorded")->as_bool();
-    }));
+    EXPECT_TRUE(test::comes_true([&] { return shop("GET", path).is_recorded(); }));
     return path;
   }
   void pay(const std::string& path) const {

@@ -113,7 +113,8 @@ std::vector<OrderRow> SaleTransaction::find(std::span<const std::int64_t> ids) c
   for (auto& order : sale::fetch(at_.sql, fmt::format("id IN (:k, {}) ORDER BY id", all), sale_,
                                  first, ids.size()))
     rows.push_back({.order = std::move(order)});
-  std::vector<long long> returned(ids.size()), version(ids.size()), pay_by(ids.size());
+  const auto size = rows_for(ids.size());
+  std::vector<long long> returned(size), version(size), pay_by(size);
   soci::statement select =
       (at_.sql.prepare << fmt::format("SELECT returned, version, pay_by FROM sale_orders WHERE "
                                       "sale = :s AND id IN ({}) ORDER BY id",
