@@ -82,8 +82,8 @@ class OrderWorker {
   OrderWorker(Store& store, const Sale& sale, OrderStore& orders, OrderWorkerOptions options = {});
   ~OrderWorker();
 
-  /// Works until `stop`, then finishes the batch under way and returns; what it has not read stays
-  /// in the stream. Returns, too, when the sale is archived. Blocks the thread. Throws only what trying again cannot mend:
+  /// Works until the sale is archived, or `stop`: then it finishes the batch under way; what it has
+  /// not read stays in the stream. Blocks the thread. Throws what trying again cannot mend alone:
   /// Error{config_mismatch} when the database has the sale with another stock.
   void run(std::stop_token stop);
 

@@ -61,7 +61,7 @@ std::string states_with(OrderEvent event);
 
 // As docs/sale.md has it.
 std::string_view to_string(OrderEvent event) noexcept;
-/// "`expired` | a payment that fits | `expired` | its units are asked for, … | `order.paid_late`".
+/// "`expired` | a payment that fits | `expired` | its units … | `order.paid_late`".
 std::string row_of_page(const Transition& transition);
 
 }  // namespace sluice::sale

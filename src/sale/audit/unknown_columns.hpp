@@ -1,5 +1,5 @@
-/// Columns of the database whose values follow from nothing else, neither in the store nor there: an
-/// audit says so, and compares all others.
+/// Columns of the database whose values follow from nothing else, in the store or there: an audit
+/// says so, and compares all others.
 #pragma once
 
 #include <string_view>

@@ -37,6 +37,13 @@ void each_row(soci::session& sql, const std::string& query, const auto& sale, lo
 std::int64_t number(const soci::row& row, std::size_t column) { return row.get<long long>(column); }
 std::string text(const soci::row& row, std::size_t column) { return row.get<std::string>(column); }
 
+/// One in no state has no note, and is found by that.
+PaymentState state_or_flagged(const std::string& word) {
+  for (const auto state : {PaymentState::asking, PaymentState::applied, PaymentState::returned})
+    if (word == sluice::to_string(state)) return state;
+  return PaymentState::flagged;
+}
+
 using NotedOf = std::map<std::int64_t, Noted>;  // by the order's id
 
 NotedOf read_noted(soci::session& sql, long long sale, const std::string& name, long long first,
@@ -86,7 +93,7 @@ NotedOf read_noted(soci::session& sql, long long sale, const std::string& name, 
                                                                 .order = text(row, 3),
                                                                 .amount = number(row, 4),
                                                                 .currency = text(row, 5)},
-                                                    .state = payment_state_of(text(row, 6)),
+                                                    .state = state_or_flagged(text(row, 6)),
                                                     .note = text(row, 7)});
            });
   return of;
@@ -284,6 +291,7 @@ void SqlOrderPayments::count_histories(Connection& at, long long sale, const std
       History{row, of_order, whole, terms}.count(totals);
       totals.odd_deadlines += is_deadline(row, of_order, terms, now_us) ? 0 : 1;
     }
+    if (rows.size() < page_of_orders) return;  // an id that is no number is behind all others
   }
 }
 

@@ -109,7 +109,6 @@ class SqlOrderStore final : public OrderStore {
   static std::vector<SaleOrder> find(Connection& at, long long sale,
                                      std::span<const std::int64_t> ids);
   static bool is_taken(Connection& at, long long sale, const SaleOrder& order);
-  static std::string reason_of(Connection& at, long long sale, std::int64_t id);
 
   // ending.cpp
   static std::optional<Happened> end(const SaleTransaction& sale, OrderRow& row, OrderState state,

@@ -19,8 +19,9 @@ void count_payments(soci::session& sql, const std::string& name, long long sale,
          "COALESCE(SUM(CASE WHEN state = 'asking' THEN 1 ELSE 0 END), 0), "
          "COALESCE(SUM(CASE WHEN state = 'flagged' THEN 1 ELSE 0 END), 0), "
          "COALESCE(SUM(CASE WHEN state NOT IN ('waiting', 'asking', 'applied', 'returned', "
-         "'flagged') OR (state = 'waiting' AND (order_id <> 0 OR note <> '')) OR (state <> 'waiting' AND (state <> 'flagged' OR order_id <> 0) "
-         "AND NOT EXISTS (SELECT 1 FROM sale_orders AS its WHERE its.sale = :s AND its.id = "
+         "'flagged') OR (state = 'waiting' AND (order_id <> 0 OR note <> '')) OR "
+         "(state <> 'waiting' AND (state <> 'flagged' OR order_id <> 0) AND NOT EXISTS ("
+         "SELECT 1 FROM sale_orders AS its WHERE its.sale = :s AND its.id = "
          "sale_payments.order_id)) THEN 1 ELSE 0 END), 0) FROM sale_payments WHERE sale_name = :n",
       soci::use(sale), soci::use(name), soci::into(waiting), soci::into(asking),
       soci::into(flagged), soci::into(odd);

@@ -83,7 +83,7 @@ class SaleTransaction {
 
   // transitions.cpp
 
-  /// The transition that the table has for it (sale/order_life.hpp), with all that it notes: the row's
+  /// The transition that the table has for it (order_life.hpp), with all that it notes: the row's
   /// next version, its message, returns, refunds, and what became of the payment. Empty: in the
   /// state of the order it does not happen. The caller changes the stock. Throws Error{corrupt}
   /// where money is to go back of an order that is paid without a payment.

@@ -70,9 +70,9 @@ void add_index(soci::session& sql, const SqlDialect& dialect, const SqlIndex& in
                        table, index.columns, is_partial ? " WHERE " : "",
                        is_partial ? index.condition : "");
   } catch (const soci::soci_error& failure) {
-    if (index.name == "sale_orders_requests" && dialect.classify(failure, sql).refused)
-      refuse_requests(sql, dialect);
-    throw;
+    if (index.name != "sale_orders_requests" || !dialect.classify(failure, sql).refused) throw;
+    sql << "ROLLBACK";  // of what lock_schema() began: PostgreSQL answers nothing before
+    refuse_requests(sql, dialect);
   }
 }
 
