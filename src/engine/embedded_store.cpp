@@ -386,8 +386,9 @@ std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {
   try {
     open_folder(options.path);
     auto lock = std::make_unique<FolderLock>(options.path);
+    auto folder = open_log_folder(options.path, lock->is_new());
     return std::make_unique<ProcessStore>(
-        std::make_unique<State>(options, std::move(lock), open_log_folder(options.path)));
+        std::make_unique<State>(options, std::move(lock), std::move(folder)));
   } catch (const std::system_error& error) {
     if (dynamic_cast<const Error*>(&error)) throw;
     throw error_of_disk(error);

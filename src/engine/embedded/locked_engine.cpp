@@ -99,6 +99,9 @@ void LockedEngine::replay(Words words) {
   ValueReply reply;
   engine_.execute(context, words, reply);
   const Value value = reply.take();
+  if (value.is_error() && value.as_text() == "ERR DB index is out of range")
+    throw Error{Errc::bad_argument, fmt::format("{} of a database beyond 0 to {}", name_of(words),
+                                                Engine::databases - 1)};
   if (value.is_error())
     throw Error{Errc::corrupt, fmt::format("'{}' is answered {}", words.front(), value.as_text())};
 }

@@ -45,16 +45,39 @@ Manifest AppendLog::read_manifest(const std::vector<std::string>& names) {
   };
   if (there(Manifest::file_name)) {
     const std::string name{Manifest::file_name};
-    return parse_manifest(read_all(*folder_->open(name), name, Manifest::largest_file));
+    auto manifest = parse_manifest(read_all(*folder_->open(name), name, Manifest::largest_file));
+    refuse_later_files(manifest, names);
+    return manifest;
   }
   Manifest manifest;
   if (there(single_file)) manifest.base = Manifest::LogFile{.name = std::string{single_file}};
   // A crash before the first manifest leaves an empty increment; anything else had a manifest once.
   for (const auto& name : names)
     if (is_log_file(name) && folder_->open(name)->size() > 0)
-      throw Error{Errc::corrupt, fmt::format("{} has {} but no {}; restore it from a backup",
-                                             folder_->path(), name, Manifest::file_name)};
+      throw without_manifest(folder_->path(), single_file, names);
   return manifest;
+}
+
+/// An increment is listed before it is written to. Where a later one than all that are listed has
+/// something in it, the list has lost its end, or is older than the files.
+void AppendLog::refuse_later_files(const Manifest& manifest,
+                                   const std::vector<std::string>& names) const {
+  const auto last = manifest.increments.empty() ? 0 : manifest.increments.back().sequence;
+  for (const auto& name : names) {
+    const auto parsed = parse_log_name(name);
+    if (!is_log_file(name) || parsed->is_base || parsed->sequence <= last) continue;
+    const auto is_named = [&](const Manifest::LogFile& entry) { return entry.name == name; };
+    if (std::ranges::any_of(manifest.history, is_named) || folder_->open(name)->size() == 0)
+      continue;
+    throw Error{
+        Errc::corrupt,
+        fmt::format("{} does not list {}, which comes after all that it lists; nothing was "
+                    "changed. Restore the folder as a whole from a backup. If there is none: the "
+                    "line 'file {} seq {} type i' at its end lists the file; or move the file away "
+                    "if its writes are not to count",
+                    folder_->path_of(std::string{Manifest::file_name}), name, name,
+                    parsed->sequence)};
+  }
 }
 
 /// Gives the last file; null: there is none.
@@ -83,6 +106,7 @@ std::shared_ptr<File> AppendLog::load_file(const Manifest::LogFile& entry, bool 
   }
   const auto path = folder_->path_of(entry.name);
   const auto size = file->size();
+  check_size(entry, *file, last);
   const auto whole = load_log_file(*file, path, last, replay, report_);
   if (whole < size) {
     report_.cut_file = path;
@@ -92,6 +116,24 @@ std::shared_ptr<File> AppendLog::load_file(const Manifest::LogFile& entry, bool 
   size_ += whole;
   if (last && !manifest_.increments.empty()) begin_appending(file, whole);
   return file;
+}
+
+/// A file that ends at the end of a write is sound as far as it can be read. The last one may have
+/// grown since it was listed with a size: what came after it was taken from the list.
+void AppendLog::check_size(const Manifest::LogFile& entry, const File& file, bool last) const {
+  const auto size = file.size();
+  const bool is_base = manifest_.base && &entry == &*manifest_.base;
+  std::string begin(std::min<std::uint64_t>(size, key_line_size), '\0');
+  file.read(0, begin);
+  const bool is_bare = is_base && !last && size == key_line_size && is_key_line(begin);
+  const bool fits = !entry.size || size == *entry.size || (last && size > *entry.size);
+  if (!is_bare && fits) return;
+  throw Error{
+      Errc::corrupt,
+      fmt::format("{} has {} bytes where {}; nothing was changed. Restore it from a backup",
+                  folder_->path_of(entry.name), size,
+                  entry.size ? fmt::format("{} lists it with {}", Manifest::file_name, *entry.size)
+                             : "a base has more")};
 }
 
 void AppendLog::cut(File& torn) {
@@ -153,6 +195,8 @@ void AppendLog::use_increment(const Draft& increment, bool& broken) {
   Manifest manifest;
   manifest.base = manifest_.base;
   manifest.increments = manifest_.increments;
+  if (manifest.base) manifest.base->size = base_size_.load();
+  if (!manifest.increments.empty()) manifest.increments.back().size = current_size_;
   manifest.increments.push_back(increment.entry);
   manifest.outdate(manifest_);
   replace_manifest(std::move(manifest), broken);
@@ -162,11 +206,12 @@ void AppendLog::use_increment(const Draft& increment, bool& broken) {
 void AppendLog::use_base(const Draft& base, const Draft* increment, bool& broken) {
   Manifest manifest;
   manifest.base = base.entry;
+  manifest.base->size = base.file->size();
   manifest.increments.push_back(increment ? increment->entry : manifest_.increments.back());
   manifest.outdate(manifest_);
   replace_manifest(std::move(manifest), broken);
   if (increment) begin_appending(increment->file, 0);
-  base_size_ = base.file->size();
+  base_size_ = *manifest_.base->size;
   size_ = base_size_ + current_size_;
   count(metrics().engine_rewrites);
   remove_history();

@@ -27,13 +27,18 @@
 namespace sluice::engine {
 
 /// FOLDER/appendonlydir, made with the first file in it. A single FOLDER/appendonly.aof of Redis 6
-/// or older counts as if it lay there, until take_over() moves it.
+/// or older counts as if it lay there, until take_over() moves it. Where no engine had the folder
+/// before (`is_new`), a warning tells of a snapshot that is newer than the log.
 /// Throws Error{bad_argument} that names the file where the folder has no such log, and something
-/// else that a redis-server may have left.
-std::unique_ptr<Folder> open_log_folder(const std::string& folder);
+/// else that a redis-server may have left; corrupt where that has lost its manifest.
+std::unique_ptr<Folder> open_log_folder(const std::string& folder, bool is_new);
+
+/// How a redis-server makes a log for this engine of the one that `file` belongs to: what to run,
+/// step by step, and which folder to open then.
+std::string steps_from_log(const std::string& file);
 
 /// Runs one command of the log. Throws Error where it cannot be run; bad_argument: the engine has
-/// no such command.
+/// no such command or database.
 using Replay = std::function<void(Words)>;
 
 /// What opening a folder found.
@@ -92,6 +97,8 @@ class AppendLog {
 
  private:
   Manifest read_manifest(const std::vector<std::string>& names);
+  void refuse_later_files(const Manifest& manifest, const std::vector<std::string>& names) const;
+  void check_size(const Manifest::LogFile& entry, const File& file, bool last) const;
   std::shared_ptr<File> load(const Replay& replay);
   std::shared_ptr<File> load_file(const Manifest::LogFile& entry, bool last, const Replay& replay);
   void cut(File& torn);

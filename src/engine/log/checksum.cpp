@@ -50,6 +50,12 @@ bool may_become(std::string_view bytes, std::string_view mark, std::size_t size)
 
 }  // namespace
 
+static_assert(key_line_size == key_mark.size() + 2 * digits + line_end.size());
+bool is_key_line(std::string_view bytes) noexcept {
+  const auto text = between(bytes, key_mark);
+  return text && text->size() == 2 * digits;
+}
+
 void ChecksumWriter::seal(std::string& bytes) {
   if (bytes.empty()) return;
   std::string key_line;

@@ -20,6 +20,10 @@
 
 namespace sluice::engine {
 
+/// The line of a key, which more always follows in one write.
+inline constexpr std::size_t key_line_size = 43;
+bool is_key_line(std::string_view bytes) noexcept;
+
 class ChecksumWriter {
  public:
   /// Puts the sum behind `bytes`, which are going to be written next; the key before the first.

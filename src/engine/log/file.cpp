@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -49,12 +50,11 @@ void check_owner(const Descriptor& opened, const std::string& path) {
                 fmt::format("{} belongs to the user with the id {}, and this process runs as {}: "
                             "run it as that user, or give it a folder of its own",
                             path, status.st_uid, ::geteuid())};
-  if (S_ISDIR(status.st_mode) && (status.st_mode & S_IWOTH) != 0)
-    throw Error{
-        Errc::bad_argument,
-        fmt::format("every user of this machine can write into the folder {}: chmod o-w {}, "
-                    "or give the process a folder of its own below it",
-                    path, path)};
+  if ((status.st_mode & S_IWOTH) != 0)
+    throw Error{Errc::bad_argument,
+                fmt::format("every user of this machine can write to {}: chmod o-w {}, or give the "
+                            "process a folder of its own",
+                            path, path)};
 }
 
 /// Opens a file, and no other thing, that no link leads to.
@@ -63,10 +63,11 @@ Descriptor open_plain(int folder, const std::string& name, int flags, std::strin
   Descriptor opened = beyond_standard(::openat(
       folder, name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!opened.is_open() && errno == ELOOP) refuse_link(path);
-  if (!opened.is_open()) fail(verb, path);
+  const bool is_folder = !opened.is_open() && errno == EISDIR;
+  if (!opened.is_open() && !is_folder) fail(verb, path);
   struct stat status {};
-  if (::fstat(opened.number(), &status) != 0) fail("stat", path);
-  if (!S_ISREG(status.st_mode))
+  if (!is_folder && ::fstat(opened.number(), &status) != 0) fail("stat", path);
+  if (is_folder || !S_ISREG(status.st_mode))
     throw Error{Errc::bad_argument, fmt::format("{} is no file; move it out of the way", path)};
   check_owner(opened, path);
   return opened;
@@ -143,12 +144,7 @@ class RealFolder final : public Folder {
     if (::fsync(descriptor_.number()) != 0) fail("sync folder", path_);
   }
 
-  std::vector<std::string> list() const override {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator{path_})
-      names.push_back(entry.path().filename());
-    return names;
-  }
+  std::vector<std::string> list() const override { return names_in(path_); }
   const std::string& path() const noexcept override { return path_; }
 
  private:
@@ -175,7 +171,8 @@ std::string without_slashes(std::string path) {
 void make_directory(const std::string& path) {
   const std::string parent = std::filesystem::absolute(path).lexically_normal().parent_path();
   const Descriptor above = open_directory(parent);
-  if (above.number() < 0)
+  if (!above.is_open() && errno != ENOENT && errno != ENOTDIR) fail("open folder", parent);
+  if (!above.is_open())
     throw Error{Errc::bad_argument, fmt::format("cannot make the folder {}: its parent {} does not "
                                                 "exist or is no folder; make it first",
                                                 path, parent)};
@@ -214,8 +211,23 @@ std::string refusal(const std::string& folder, pid_t holder) {
   if (holder == ::getpid())
     return fmt::format("the folder {} is open already in this process (pid {}); share that Store",
                        folder, holder);
+  if (holder == 0)
+    return fmt::format(
+        "the folder {} is in use by a process that {} does not name; find it with "
+        "'fuser -v {}' and end it, or open another folder",
+        folder, lock_name, folder);
   return fmt::format("the folder {} is in use by process {}; end it, or open another folder",
                      folder, holder);
+}
+
+/// False: another process has it. A child that is being spawned has a copy until its program runs;
+/// that is waited for. Where a file system locks no folders, as NFS, the file's lock alone holds.
+bool lock_directory(const Descriptor& directory) {
+  for (int patience_ms = 500; patience_ms > 0; --patience_ms) {
+    if (::flock(directory.number(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+    ::poll(nullptr, 0, 1);
+  }
+  return false;
 }
 
 }  // namespace
@@ -243,19 +255,42 @@ std::unique_ptr<Folder> open_folder(const std::string& path, Links links) {
   return folder;
 }
 
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at{folder, error}, end; !error && at != end;
+       at.increment(error))
+    names.push_back(at->path().filename());
+  if (error) throw std::system_error{error, "cannot list the folder " + folder};
+  return names;
+}
+
 Error error_of_disk(const std::system_error& error) {
-  switch (error.code().value()) {
-    case ENOSPC:
-    case EDQUOT:
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case EFBIG: return {Errc::out_of_space, error.what()};
-    case EACCES:
-    case EPERM:
-    case EROFS: return {Errc::bad_argument, error.what()};
-    default: return {Errc::corrupt, error.what()};
-  }
+  struct Advice {
+    int number;
+    Errc errc;
+    std::string_view text;
+  };
+  constexpr std::string_view room = "make room there";
+  constexpr std::string_view permit =
+      "let the user of this process read and write it, or name another folder";
+  constexpr std::string_view descriptors = "raise the limit of open files (ulimit -n)";
+  static constexpr Advice advices[]{
+      {ENOSPC, Errc::out_of_space, room},
+      {EDQUOT, Errc::out_of_space, room},
+      {EFBIG, Errc::out_of_space, "raise the limit of a file's size (ulimit -f)"},
+      {EMFILE, Errc::out_of_space, descriptors},
+      {ENFILE, Errc::out_of_space, descriptors},
+      {ENOMEM, Errc::out_of_space, "give the process more memory"},
+      {EACCES, Errc::bad_argument, permit},
+      {EPERM, Errc::bad_argument, permit},
+      {EROFS, Errc::bad_argument, "mount it for writing, or name another folder"},
+      {ENAMETOOLONG, Errc::bad_argument, "name a shorter path"},
+  };
+  for (const auto& [number, errc, text] : advices)
+    if (error.code().value() == number) return {errc, fmt::format("{}; {}", error.what(), text)};
+  return {Errc::corrupt,
+          fmt::format("{}; look for the disk's errors in the kernel's log (dmesg)", error.what())};
 }
 
 std::string read_all(const File& file, const std::string& name, std::size_t most) {
@@ -284,19 +319,27 @@ FolderLock::FolderLock(const std::string& folder) : path_(fmt::format("{}/{}", f
     }
     if (::fstat(file, &status) != 0) fail("stat", path_);
   } while (status.st_nlink == 0);
+  folder_ = open_directory(folder);
+  if (!folder_.is_open()) fail("open folder", folder);
+  if (!lock_directory(folder_)) {
+    if (!is_kept_) ::unlink(path_.c_str());
+    throw Error{Errc::in_use, refusal(folder, 0)};
+  }
   // The pid is for the reader of an error alone; a full disk must not keep the folder closed.
   const auto pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(descriptor_.number(), 0) == 0) [[maybe_unused]]
     const auto written = ::pwrite(descriptor_.number(), pid.data(), pid.size(), 0);
-  open_locks().all.insert(&descriptor_);
+  open_locks().all.insert({&descriptor_, &folder_});
 }
 
 FolderLock::~FolderLock() {
   const std::lock_guard no_fork{open_locks().mutex};
-  open_locks().all.erase(&descriptor_);
   if (descriptor_.is_open() && !is_kept_) ::unlink(path_.c_str());
-  if (descriptor_.is_open()) ::flock(descriptor_.number(), LOCK_UN);  // a child may be too new
-  descriptor_.close();
+  for (auto* const lock : {&descriptor_, &folder_}) {
+    open_locks().all.erase(lock);
+    if (lock->is_open()) ::flock(lock->number(), LOCK_UN);  // a child may be too new
+    lock->close();
+  }
 }
 
 }  // namespace sluice::engine

@@ -60,13 +60,16 @@ enum class Links { followed, refused };
 /// Opens a directory, and makes it (mode 0700, durably) where only its parent exists.
 /// Throws Error{bad_argument} where the parent is missing too, `path` is no directory or a link
 /// that is refused, or others could exchange what is in it: it belongs to another user (but root),
-/// or every user can write into it.
+/// or every user can write to it. The same holds of each file.
 std::unique_ptr<Folder> open_folder(const std::string& path, Links links = Links::followed);
 /// The same, but null where there is none.
 std::unique_ptr<Folder> find_folder(const std::string& path, Links links = Links::followed);
 
-/// As an Error: out_of_space, or corrupt where the disk itself fails, or bad_argument where the
-/// user may not use it.
+/// The names in a folder. Throws std::system_error that names it.
+std::vector<std::string> names_in(const std::string& folder);
+
+/// As an Error that says what to do: out_of_space, or corrupt where the disk itself fails, or
+/// bad_argument where the path is not one that this user can use.
 Error error_of_disk(const std::system_error& error);
 
 /// Reads a small file whole. Throws Error{corrupt} when it is larger than `most` bytes.
@@ -85,10 +88,13 @@ class FolderLock {
   FolderLock& operator=(const FolderLock&) = delete;
 
   void keep() noexcept { is_kept_ = true; }
+  /// Whether no engine has held the folder before, or its file was removed since.
+  bool is_new() const noexcept { return !is_kept_; }
 
  private:
   const std::string path_;
   bool is_kept_ = true;
+  Descriptor folder_;  // also locked: nobody removes it by hand, as the file that names the holder
   Descriptor descriptor_;
 };
 

@@ -112,11 +112,10 @@ class Loader {
   void refuse_snapshot() {
     window_.read_more();
     if (!window_.bytes().starts_with("REDIS")) return;
-    throw Error{Errc::bad_argument, fmt::format("{} begins with a snapshot in Redis's RDB form, "
-                                                "which this engine does not read; on that "
-                                                "server run CONFIG SET aof-use-rdb-preamble no, "
-                                                "then BGREWRITEAOF, and copy its folder again",
-                                                name_)};
+    throw Error{Errc::bad_argument,
+                fmt::format("{} begins with a snapshot in Redis's RDB form, which this engine does "
+                            "not read; nothing was changed. A redis-server writes it anew: {}",
+                            name_, steps_from_log(name_))};
   }
 
   bool awaits_checksum() const noexcept { return checksums_.has_key() && !is_of_redis_; }
@@ -222,12 +221,12 @@ class Loader {
                     "--fix' would drop the {} bytes from there on",
                     name_, offset, why, offset, window_.file_size() - offset)};
   }
-  Error unknown(std::uint64_t offset, std::string_view command) const {
+  Error unknown(std::uint64_t offset, std::string_view what) const {
     return Error{Errc::bad_argument,
-                 fmt::format("{} has {} at byte {}, a command that this engine does not have; the "
-                             "file is sound, and nothing was changed. Load it with a redis-server, "
-                             "and keep there what needs that command",
-                             name_, command, offset)};
+                 fmt::format("{} has {} at byte {}, which this engine does not have; the file is "
+                             "sound, and nothing was changed. Load it with a redis-server, and "
+                             "keep there what needs it",
+                             name_, what, offset)};
   }
 
   /// A file system may lengthen a file before it has written the data: zeros, after a power cut.

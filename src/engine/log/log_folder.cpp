@@ -3,13 +3,15 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "engine/log/append_log.hpp"
 #include "sluice/error.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -64,49 +66,162 @@ class LogFolder final : public Folder {
   const std::string path_;
 };
 
-/// Whether a file is what a server makes, under any name that it may be told to use.
-bool may_be_data(const fs::path& path) {
-  if (path.extension() == ".rdb") return true;
-  std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored) || fs::file_size(path, ignored) == 0) return false;
-  if (path.extension() == ".aof") return true;
-  std::array<char, 16> head{};
-  std::ifstream{path, std::ios::binary}.read(head.data(), head.size());
-  const std::string_view text{head.data(), head.size()};
+/// What a file of a server may be, under any name that it may be told to use. What is to be gone on
+/// with before the rest comes first.
+enum class Kind { listed, log, snapshot, temporary, other };
+
+/// Whether a file lies beside the manifest of the log whose name it has.
+std::string_view stem_of(std::string_view name) {
+  const auto parsed = parse_log_name(name);
+  return parsed ? parsed->stem : name;
+}
+fs::path manifest_of(const fs::path& file) {
+  const auto name = file.filename().string();
+  return file.parent_path() / fmt::format("{}.manifest", stem_of(name));
+}
+
+std::string beginning_of(const fs::path& file) {
+  std::string head(256, '\0');
+  std::ifstream stream{file, std::ios::binary};
+  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(stream.gcount()));
+  return head;
+}
+
+/// Of a log that begins with a snapshot it says so itself.
+Kind kind_of_content(std::string_view text) {
+  using namespace std::string_view_literals;
   const auto after_digits = [&](std::size_t from) {
     return text.substr(std::min(text.find_first_not_of("0123456789", from), text.size()));
   };
-  return (text.starts_with("REDIS") && !after_digits(5).starts_with(text.substr(5))) ||
-         (text.starts_with('*') && after_digits(1).starts_with("\r\n$")) ||
-         text.starts_with("#TS:");
+  if (text.starts_with("REDIS") && !after_digits(5).starts_with(text.substr(5))) {
+    const bool is_log = text.find("aof-preamble\xc0\1"sv) != std::string_view::npos ||
+                        text.find("aof-base\xc0\1"sv) != std::string_view::npos;
+    return is_log ? Kind::log : Kind::snapshot;
+  }
+  const bool is_log = (text.starts_with('*') && after_digits(1).starts_with("\r\n$")) ||
+                      text.starts_with("#TS:") || text.starts_with("#SUM");
+  return is_log ? Kind::log : Kind::other;
 }
 
-/// One folder deep, as a server's files lie. Empty: there is none.
-fs::path find_data(const fs::path& folder, bool deeper) {
-  for (const auto& entry : fs::directory_iterator{folder}) {
-    if (may_be_data(entry.path())) return entry.path();
-    if (!deeper || !entry.is_directory() || entry.path().filename() == "lost+found") continue;
-    if (auto found = find_data(entry.path(), false); !found.empty()) return found;
+Kind kind_of(const fs::path& path) {
+  const auto name = path.filename().string();
+  std::error_code ignored;
+  const bool is_data = fs::is_regular_file(path, ignored) && fs::file_size(path, ignored) > 0;
+  auto kind = is_data ? kind_of_content(beginning_of(path)) : Kind::other;
+  if (path.extension() == ".rdb" && kind == Kind::other) kind = Kind::snapshot;
+  if (is_data && (path.extension() == ".aof" || parse_log_name(name))) kind = Kind::log;
+  if (kind != Kind::other && name.starts_with("temp-")) return Kind::temporary;
+  return kind == Kind::log && fs::exists(manifest_of(path), ignored) ? Kind::listed : kind;
+}
+
+struct Found {
+  Kind kind = Kind::other;
+  fs::path path;
+};
+/// One folder deep, as a server's files lie.
+Found find_data(const fs::path& folder, bool deeper) {
+  Found found;
+  for (const auto& name : names_in(folder)) {
+    Found next{kind_of(folder / name), folder / name};
+    std::error_code ignored;
+    if (next.kind == Kind::other && deeper && name != "lost+found" &&
+        fs::is_directory(next.path, ignored))
+      next = find_data(next.path, false);
+    if (next.kind < found.kind) found = std::move(next);
   }
-  return {};
+  return found;
+}
+
+/// As a shell and a redis-server take it for one word.
+std::string word(const fs::path& path) {
+  const auto text = path.string();
+  const bool is_plain = std::ranges::all_of(
+      text, [](unsigned char c) { return std::isalnum(c) || std::strchr("/._-+,:@%=", c); });
+  return is_plain ? text : fmt::format("'{}'", text);
+}
+
+constexpr std::string_view look = "see with DBSIZE that it has your keys";
+constexpr std::string_view finish =
+    "wait until INFO persistence says aof_rewrite_in_progress:0, run SHUTDOWN NOSAVE";
+
+std::string steps_from_snapshot(const fs::path& file) {
+  const auto folder = word(file.parent_path());
+  return fmt::format(
+      "start redis-server --dir {} --dbfilename {} --appendonly no --appendfilename "
+      "appendonly.aof --appenddirname appendonlydir --aof-use-rdb-preamble no, {}, "
+      "run CONFIG SET appendonly yes, {}, and open {}",
+      folder, word(file.filename()), look, finish, folder);
 }
 
 void refuse_other_data(const std::string& folder) {
-  const auto found = find_data(folder, true);
-  if (found.empty()) return;
-  throw Error{Errc::bad_argument,
-              fmt::format("{} looks like the data of a redis-server, and {} has no log that this "
-                          "engine reads; nothing was changed. To go on with that data start the "
-                          "server with it and with --appendfilename appendonly.aof "
-                          "--appenddirname appendonlydir, run CONFIG SET aof-use-rdb-preamble no, "
-                          "CONFIG SET appendonly yes and BGREWRITEAOF, and end it. Else move the "
-                          "file away, or name another folder",
-                          found.string(), folder)};
+  const auto [kind, path] = find_data(folder, true);
+  const auto file = path.string();
+  if (kind == Kind::other) return;
+  if (kind == Kind::log && parse_log_name(path.filename().string()))
+    throw without_manifest(path.parent_path(), stem_of(path.filename().string()),
+                           names_in(path.parent_path()));
+  if (kind == Kind::temporary)
+    throw Error{Errc::bad_argument,
+                fmt::format("{} is what a redis-server leaves that was killed in mid-work, and {} "
+                            "has no log; nothing was changed. Move the file away, or name another "
+                            "folder",
+                            file, folder)};
+  throw Error{
+      Errc::bad_argument,
+      fmt::format("{} looks like the data of a redis-server, and {} has no log that this "
+                  "engine reads; nothing was changed. To go on with that data: {}. Else "
+                  "move the file away, or name another folder",
+                  file, folder,
+                  kind == Kind::snapshot ? steps_from_snapshot(path) : steps_from_log(file))};
+}
+
+fs::file_time_type time_of(const fs::path& path) {
+  std::error_code error;
+  const auto time = fs::last_write_time(path, error);
+  return error ? fs::file_time_type::min() : time;
+}
+
+/// A server that wrote both may have written the snapshot last by rights, so nothing is refused.
+void warn_of_newer_snapshot(const fs::path& folder, const fs::path& log_file) {
+  auto newest = time_of(log_file);
+  std::error_code ignored;
+  if (const auto logs = folder / "appendonlydir"; fs::is_directory(logs, ignored))
+    for (const auto& name : names_in(logs)) newest = std::max(newest, time_of(logs / name));
+  for (const auto& name : names_in(folder))
+    if (kind_of(folder / name) == Kind::snapshot && time_of(folder / name) > newest)
+      log(LogLevel::warning,
+          fmt::format("{} is newer than the log {}, which is what counts. If the redis-server ran "
+                      "with appendonly no of late, the log is out of date: compare a few keys with "
+                      "those of a redis-server that loads the snapshot; to go on with the "
+                      "snapshot, move the log away and open the folder again",
+                      (folder / name).string(), log_file.parent_path().string()));
 }
 
 }  // namespace
 
-std::unique_ptr<Folder> open_log_folder(const std::string& path) {
+std::string steps_from_log(const std::string& file) {
+  const fs::path path{file};
+  std::error_code ignored;
+  const auto name = path.filename().string();
+  const bool is_listed = fs::exists(manifest_of(path), ignored);
+  const std::string stem{is_listed ? stem_of(name) : name};
+  const fs::path logs = is_listed ? path.parent_path().filename() : "appendonlydir";
+  const fs::path folder = is_listed ? path.parent_path().parent_path() : path.parent_path();
+  std::string moves;
+  if (logs != "appendonlydir")
+    moves += fmt::format(", mv -T {} {}", word(folder / logs), word(folder / "appendonlydir"));
+  if (stem != single_log)
+    moves += fmt::format(", mv {} {}", word(folder / "appendonlydir" / (stem + ".manifest")),
+                         word(folder / "appendonlydir" / Manifest::file_name));
+  return fmt::format(
+      "start redis-server --dir {} --appendonly yes --appenddirname {} "
+      "--appendfilename {} --aof-use-rdb-preamble no, {}, run BGREWRITEAOF, {}{}, "
+      "and open {}",
+      word(folder), word(logs), word(stem), look, finish, moves, word(folder));
+}
+
+std::unique_ptr<Folder> open_log_folder(const std::string& path, bool is_new) {
   auto above = open_folder(path);
   auto logs = find_folder(above->path_of("appendonlydir"), Links::refused);
   const bool is_listed = has(logs, Manifest::file_name);
@@ -115,7 +230,14 @@ std::unique_ptr<Folder> open_log_folder(const std::string& path) {
     throw Error{Errc::bad_argument,
                 fmt::format("{} and {} are both there; move the one away that does not count",
                             above->path_of(single_log), logs->path_of(single_log))};
-  if (!is_listed && !is_single && !has(logs, single_log)) refuse_other_data(path);
+  const auto is_part = [&](const std::string& name) {  // AppendLog misses the manifest
+    return is_log_file(name) && logs->open(name)->size() > 0;
+  };
+  const bool is_log = is_listed || is_single || has(logs, single_log);
+  if (!is_log && (!logs || std::ranges::none_of(logs->list(), is_part))) refuse_other_data(path);
+  if (is_log && is_new)
+    warn_of_newer_snapshot(path, is_listed ? logs->path_of(std::string{Manifest::file_name})
+                                           : above->path_of(single_log));
   return std::make_unique<LogFolder>(std::move(above), std::move(logs));
 }
 

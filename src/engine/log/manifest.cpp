@@ -50,6 +50,10 @@ LogFile entry_of(const std::map<std::string_view, std::string_view>& fields, std
   const auto digits = fields.at("seq");
   entry.sequence = parse_integer<decltype(entry.sequence)>(digits).value_or(0);
   if (entry.sequence == 0) refuse(line, fmt::format("'{}' is not a sequence number", digits));
+  if (fields.contains("size")) {
+    entry.size = parse_integer<std::uint64_t>(fields.at("size"));
+    if (!entry.size) refuse(line, fmt::format("'{}' is not a size", fields.at("size")));
+  }
   return entry;
 }
 
@@ -72,7 +76,8 @@ void add(Manifest& manifest, std::string_view text, std::size_t line) {
 }
 
 std::string line_of(const LogFile& entry, char type) {
-  return fmt::format("file {} seq {} type {}\n", entry.name, entry.sequence, type);
+  const auto size = entry.size ? fmt::format(" size {}", *entry.size) : "";
+  return fmt::format("file {} seq {} type {}{}\n", entry.name, entry.sequence, type, size);
 }
 
 LogFile next(std::uint64_t sequence, std::string_view type, const std::vector<std::string>& taken) {
@@ -127,15 +132,45 @@ std::string to_text(const Manifest& manifest) {
   return text;
 }
 
+std::optional<LogName> parse_log_name(std::string_view name) {
+  for (const std::string_view kind : {".base.aof", ".base.rdb", ".incr.aof"}) {
+    if (!name.ends_with(kind)) continue;
+    name.remove_suffix(kind.size());
+    const auto dot = std::min(name.rfind('.'), name.size() - 1);
+    const auto sequence = parse_integer<std::uint64_t>(name.substr(dot + 1));
+    if (dot > 0 && sequence) return LogName{name.substr(0, dot), *sequence, kind[1] == 'b'};
+    break;
+  }
+  return std::nullopt;
+}
+
 bool is_log_file(std::string_view name) {
-  if (!name.starts_with(stem)) return false;
-  name.remove_prefix(stem.size());
-  const auto parts = split(name, '.');
-  const auto is_number = [](std::string_view part) {
-    return std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
-  };
-  return parts.size() == 3 && is_number(parts[0]) && (parts[1] == "base" || parts[1] == "incr") &&
-         (parts[2] == "aof" || parts[2] == "rdb");
+  const auto parsed = parse_log_name(name);
+  return parsed && parsed->stem == stem;
+}
+
+Error without_manifest(const std::string& folder, std::string_view stem,
+                       const std::vector<std::string>& names) {
+  std::vector<std::pair<LogName, std::string_view>> files;
+  for (const auto& name : names)
+    if (const auto parsed = parse_log_name(name); parsed && parsed->stem == stem)
+      files.emplace_back(*parsed, name);
+  std::ranges::sort(files, {}, [](const auto& file) {
+    return std::pair{!file.first.is_base, file.first.sequence};
+  });
+  std::string lines;
+  for (const auto& [name, text] : files)
+    lines +=
+        fmt::format(" '{}'", line_of({std::string{text}, name.sequence}, name.is_base ? 'b' : 'i'));
+  std::erase(lines, '\n');
+  return Error{
+      Errc::corrupt,
+      fmt::format("{}/{}.manifest, which says what counts of the files beside it, is missing; "
+                  "nothing was changed. Restore it from a backup. If there is none, write it anew, "
+                  "with a line for each file that counts:{}. What a rewrite had replaced does not "
+                  "count: list one base at most, and the increments after it. Start no "
+                  "redis-server there before: it would begin anew, and overwrite the files",
+                  folder, stem, lines)};
 }
 
 }  // namespace sluice::engine

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/error.hpp"
+
 namespace sluice::engine {
 
 struct Manifest {
@@ -17,6 +19,8 @@ struct Manifest {
   struct LogFile {
     std::string name;
     std::uint64_t sequence = 1;
+    /// In bytes, of a file that is not appended to any more; Redis and older versions skip it.
+    std::optional<std::uint64_t> size = std::nullopt;
   };
 
   std::optional<LogFile> base;
@@ -35,7 +39,19 @@ struct Manifest {
 Manifest parse_manifest(std::string_view text);
 std::string to_text(const Manifest& manifest);
 
-/// A name as Redis gives it to a file of the log.
+/// A name as Redis gives it to a file of a log, "appendonly.aof.2.base.aof".
+struct LogName {
+  std::string_view stem;
+  std::uint64_t sequence = 0;
+  bool is_base = false;
+};
+std::optional<LogName> parse_log_name(std::string_view name);
+/// Such a name of this engine's log.
 bool is_log_file(std::string_view name);
+
+/// Error{corrupt}: `names` lie in a folder, and not the manifest of `stem` that said which of them
+/// count.
+Error without_manifest(const std::string& folder, std::string_view stem,
+                       const std::vector<std::string>& names);
 
 }  // namespace sluice::engine

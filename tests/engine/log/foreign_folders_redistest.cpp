@@ -15,6 +15,7 @@
 
 #include "engine/embedded_store.hpp"
 #include "engine/log/dump.hpp"
+#include "support/collected_log.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
@@ -187,10 +188,15 @@ std::vector<Layout> layouts() {
        true},
       {"log and files that it does not list", with_log,
        [=](const fs::path& folder) {
-         for (const char* const name : {"appendonly.aof.7.base.aof", "appendonly.aof.3.incr.aof",
+         for (const char* const name : {"appendonly.aof.7.base.aof", "appendonly.aof.1.incr.aof",
                                         "appendonly.aof.3.base.aof", "appendonly.aof"})
            write_file(in_logs(folder) / name, "*2\r\n$4\r\nINCR\r\n$6\r\nbackup\r\n");
          write_file(folder / single, "*2\r\n$4\r\nINCR\r\n$6\r\nbackup\r\n");
+       },
+       true},
+      {"log and a later file that it does not list", with_log,
+       [=](const fs::path& folder) {
+         write_file(in_logs(folder) / "appendonly.aof.3.incr.aof", "*1\r\n$8\r\nFLUSHALL\r\n");
        },
        true},
       {"log without its list", with_log,
@@ -356,6 +362,146 @@ TEST_F(ForeignFolders, R01_R02_EachLayoutOpensEqualToTheServerOrStaysAsItWas) {
   RecordProperty("refused", refused_);
   EXPECT_GT(looked_, 250);
   EXPECT_GT(refused_, 150);
+}
+
+std::string between(const std::string& text, const std::string& from, const std::string& to) {
+  const auto begin = text.find(from);
+  if (begin == std::string::npos) return {};
+  return text.substr(begin + from.size(), text.find(to, begin + from.size()) - begin - from.size());
+}
+
+/// A redis-server as the advice starts it: each option is a line of its configuration.
+Config options_in(const std::string& advice) {
+  Config config{"hz 500"};
+  std::string options = between(advice, "start redis-server ", ", ") + " --";
+  for (auto end = options.find(" --"); end != std::string::npos; end = options.find(" --")) {
+    config.push_back(options.substr(2, end - 2));
+    options.erase(0, end + 1);
+  }
+  return config;
+}
+
+/// Does each step of the advice to the letter, and gives the folder that it says to open.
+fs::path follow(const std::string& advice) {
+  {
+    const RedisServer server{options_in(advice)};
+    PlainClient client{server.port()};
+    EXPECT_GT(client.command({"DBSIZE"}).as_integer(), 0) << advice;
+    if (advice.find("run CONFIG SET appendonly yes") != std::string::npos)
+      client.command({"CONFIG", "SET", "appendonly", "yes"});
+    else if (advice.find("run BGREWRITEAOF") != std::string::npos)
+      client.command({"BGREWRITEAOF"});
+    while (client.command({"INFO", "persistence"}).as_text().find("aof_rewrite_in_progress:0") ==
+           std::string::npos)
+      ::usleep(1000);
+    try {
+      client.command({"SHUTDOWN", "NOSAVE"});
+    } catch (const std::system_error&) {  // it has ended
+    }
+  }
+  std::string rest = advice.substr(advice.find("NOSAVE"));
+  for (auto move = between(rest, ", mv ", ","); !move.empty(); move = between(rest, ", mv ", ",")) {
+    EXPECT_EQ(std::system(("mv " + move).c_str()), 0) << move;
+    rest.erase(0, rest.find(move) + move.size());
+  }
+  return between(rest, "and open ", ". Else").substr(0, rest.rfind(". "));
+}
+
+/// Writes the manifest that the advice names, with the lines that it says.
+void write_manifest(const std::string& advice) {
+  std::string lines;
+  std::string rest = advice;
+  for (auto line = between(rest, "'file ", "'"); !line.empty();
+       line = between(rest, "'file ", "'")) {
+    lines += "file " + line + "\n";
+    rest.erase(0, rest.find(line) + line.size());
+  }
+  write_file(advice.substr(0, advice.find(", which says")), lines);
+}
+
+/// Follows what is said until the folder opens, and gives what it holds.
+Dump opened_by_advice(fs::path folder, const fs::path& elsewhere) {
+  for (int step = 0; step < 6; ++step) {
+    const Opened opened = open_and_look(folder);
+    if (opened.refusal.empty()) return opened.dump;
+    if (opened.refusal.find("is what a redis-server leaves") != std::string::npos) {
+      const fs::path file = opened.refusal.substr(0, opened.refusal.find(" is what"));
+      fs::rename(file, elsewhere / file.filename());
+    } else if (opened.refusal.find(", which says what counts") != std::string::npos) {
+      write_manifest(opened.refusal);
+    } else {
+      folder = follow(opened.refusal);
+    }
+  }
+  return {{"it was never opened", ""}};
+}
+
+TEST_F(ForeignFolders, E1_TheAdviceLeadsToAFolderThatOpensEqualToTheServer) {
+  auto all = layouts();
+  const Config snapshot{"save 3600 1"};
+  const auto lose = [](const char* const name) {
+    return [=](const fs::path& folder) { fs::remove(folder / name); };
+  };
+  all.push_back({"log and an older snapshot", also(with_log, {"appenddirname logs"}),
+                 [](const fs::path& folder) { write_file(folder / "dump.rdb", "REDIS0010 old"); }});
+  all.push_back({"log of another name without its list",
+                 also(with_log, {"appendfilename shop.aof"}),
+                 lose("appendonlydir/shop.aof.manifest")});
+  for (const auto& layout : all) {
+    SCOPED_TRACE(layout.name);
+    if (layout.name.find("later file") != std::string::npos) continue;
+    const TempDir written;
+    const TempDir copy;
+    const TempDir elsewhere;
+    write_by_server(written.path(), layout.config);
+    const bool is_without = layout.name.find("without its list") != std::string::npos;
+    if (!is_without) layout.change(written.path());
+    fs::copy(written.path(), copy.path(), fs::copy_options::recursive);
+    const auto expected = loaded_by_server(copy.path(), layout.config);
+    if (is_without) layout.change(written.path());
+    EXPECT_EQ(test::difference(opened_by_advice(written.path(), elsewhere.path()), expected), "");
+  }
+}
+
+TEST_F(ForeignFolders, E2_ASnapshotThatIsNewerThanTheLogIsTold) {
+  const TempDir folder;
+  {
+    const RedisServer server{also(with_log, {("dir " + folder.str()).c_str()})};
+    PlainClient client{server.port()};
+    client.command({"SET", "stock", "100"});
+    client.command({"CONFIG", "SET", "appendonly", "no"});
+    client.command({"SET", "stock", "7"});
+    client.command({"SAVE"});
+  }
+  const auto dump = folder / "dump.rdb";
+  const auto told = [&] {
+    const sluice::test::CollectedLog log;
+    open_embedded({.path = folder.str()});
+    return log.text().find("dump.rdb is newer than the log") != std::string::npos;
+  };
+  fs::last_write_time(dump, fs::file_time_type::clock::now() + std::chrono::seconds{5});
+  EXPECT_TRUE(told());
+  EXPECT_FALSE(told()) << "the folder is the engine's now";
+  fs::remove(folder / "sluice.lock");
+  fs::last_write_time(dump, fs::file_time_type::clock::now() - std::chrono::hours{1});
+  EXPECT_FALSE(told()) << "the log is newer";
+}
+
+TEST_F(ForeignFolders, E3_ADatabaseBeyondOursIsNoDamage) {
+  const TempDir folder;
+  {
+    const RedisServer server{also(with_log, {("dir " + folder.str()).c_str(), "databases 32"})};
+    PlainClient client{server.port()};
+    client.command({"SELECT", "20"});
+    client.command({"SET", "k", "v"});
+  }
+  try {
+    open_embedded({.path = folder.str()});
+    ADD_FAILURE() << "it was opened";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::bad_argument) << error.message();
+    EXPECT_NE(error.message().find("0 to 15"), std::string::npos) << error.message();
+  }
 }
 
 void give_away(const fs::path& folder) {
