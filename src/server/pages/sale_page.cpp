@@ -81,6 +81,9 @@ bool has_bought_all(const SaleView& view) {
 void put_stay(PageText& text, const SaleView& view) {
   const auto& until = view.place->inside_until;
   if (!until) return;
+  if (view.place->stay_until)
+    text.rest << "<p>Please buy until "_html << time_html(*view.place->stay_until)
+              << ": then it is the next one's turn.</p>\n"_html;
   text.rest << "<noscript><p>Your place is kept until "_html << time_html(*until)
             << ".</p></noscript>\n"_html;
   text.while_seen = view.place->poll_after;
