@@ -21,6 +21,7 @@ struct ServeArgs {
   std::string sales_file;
   std::vector<std::string> sales;     ///< "maotai=100", "maotai=100000/8"
   std::vector<std::string> payments;  ///< "acme=FILE"
+  std::vector<std::string> stripe;    ///< "stripe=FILE"
   std::string webhooks;               ///< a URL
   std::string webhook_secrets;
   std::vector<std::string> refunds;  ///< "acme=URL"
