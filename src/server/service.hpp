@@ -35,6 +35,7 @@ struct ServiceOptions {
   ShopKeys shop_keys;                          ///< of operators and of the shop's own programs
   PaymentProviders providers;                  ///< whose payments are taken
   MessengerOptions messenger;                  ///< what is sent, and where
+  std::string checkout;                        ///< the URL where a buyer pays for his order
   std::vector<WaitingRoomDefinition> rooms;    ///< each has the name of its sale
   std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
   RateLimitOptions rates;                      ///< how often a buyer, or an address, may ask

@@ -25,6 +25,7 @@ struct ServeArgs {
   std::string webhooks;               ///< a URL
   std::string webhook_secrets;
   std::vector<std::string> refunds;  ///< "acme=URL"
+  std::string checkout;              ///< a URL
   bool allows_private_targets = false;
   std::vector<std::string> rooms;  ///< "maotai=50/200"
   std::string listen = "127.0.0.1:8080";

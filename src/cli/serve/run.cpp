@@ -158,6 +158,8 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   auto targets = targets_of(args);
   options.providers = std::move(targets.providers);
   options.messenger = std::move(targets.messenger);
+  if (!args.checkout.empty()) server::check_http_url(args.checkout);
+  options.checkout = args.checkout;
   options.proxies = args.proxies;
   options.health = endpoint_of(args.health);
   return options;

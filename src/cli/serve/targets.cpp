@@ -161,6 +161,10 @@ std::vector<Option> target_options(ServeArgs& args) {
        "Send the refunds of this provider there, signed with its secrets; of Stripe, "
        "https://api.stripe.com/v1/refunds; may be repeated",
        into(args.refunds)},
+      {"--checkout", "URL",
+       "Where a buyer pays: his order's page leads there, with the order and a token that says "
+       "what is to pay",
+       into(args.checkout)},
       {"--webhooks", "URL", "Send messages of what happens to orders there", into(args.webhooks)},
       {"--webhook-secrets", "FILE",
        "and the secrets that sign them, whsec_..., a line each, the newest first",
