@@ -63,7 +63,7 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       payments_(shop_, threads_, std::move(options.providers)),
       messenger_(shop_, std::move(options.messenger)),
       tools_(store, shop_keys_, options.has_local_operator),
-      pages_(shop_, buyers_, threads_, queue_, signing_),
+      pages_(shop_, buyers_, threads_, queue_, signing_, std::move(options.checkout)),
       feed_(shop_, limits_, options.feed),
       ended_logins_(store),
       operators_(shop_keys_, signing_, ended_logins_, system_clock(),

@@ -22,9 +22,11 @@ struct ServeArgs {
   std::vector<std::string> sales;     ///< "maotai=100", "maotai=100000/8"; "maotai" is there
   bool all = false;                   ///< serves what store and database know beside these
   std::vector<std::string> payments;  ///< "acme=FILE"
+  std::vector<std::string> stripe;    ///< "stripe=FILE"
   std::string webhooks;               ///< a URL
   std::string webhook_secrets;
   std::vector<std::string> refunds;  ///< "acme=URL"
+  std::string checkout;              ///< a URL
   bool allows_private_targets = false;
   std::vector<std::string> rooms;  ///< "maotai=50/200"
   std::string listen = "127.0.0.1:8080";

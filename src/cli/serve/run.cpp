@@ -134,22 +134,27 @@ void name_example(const ServeArgs& args, const Places& places, Store* store, Nam
                           there.empty() ? "" : fmt::format("; there: {}", fmt::join(there, ", ")))};
 }
 
-/// "maotai=50/200": 50 a second are let in, and 200 are inside at a time.
+/// "maotai=50/200/15m": 50 a second are let in, 200 are inside at a time, each for 15 minutes at
+/// most.
 WaitingRoomDefinition room_of(const std::string& word) {
   const auto equals = word.rfind('=');
   const auto figures = equals == word.npos ? std::string{} : word.substr(equals + 1);
-  const auto slash = figures.find('/');
+  const auto slash = std::min(figures.find('/'), figures.size());
+  const auto second = std::min(figures.find('/', slash + 1), figures.size());
   const auto rate = parse_integer<std::int64_t>(figures.substr(0, slash));
-  const auto inside = slash == figures.npos
-                          ? std::optional{WaitingRoomDefinition{}.inside}
-                          : parse_integer<std::int64_t>(figures.substr(slash + 1));
+  const auto inside =
+      slash == figures.size()
+          ? std::optional{WaitingRoomDefinition{}.inside}
+          : parse_integer<std::int64_t>(figures.substr(slash + 1, second - slash - 1));
   if (!rate || !inside || equals == 0)
-    throw Error{
-        Errc::bad_argument,
-        fmt::format("--room '{}': write SALE=RATE or SALE=RATE/INSIDE, like maotai=50/200 for "
-                    "50 a second and 200 at a time",
-                    word)};
-  return {.name = word.substr(0, equals), .rate = *rate, .inside = *inside};
+    throw Error{Errc::bad_argument,
+                fmt::format("--room '{}': write SALE=RATE, SALE=RATE/INSIDE or "
+                            "SALE=RATE/INSIDE/STAY, like maotai=50/200/15m for 50 a second, 200 "
+                            "at a time and 15 minutes for each",
+                            word)};
+  WaitingRoomDefinition room{.name = word.substr(0, equals), .rate = *rate, .inside = *inside};
+  if (second < figures.size()) into(room.stay).set(figures.substr(second + 1));
+  return room;
 }
 
 /// Certificates that are renewed come into use without a restart. REQUIRES: one thread.
@@ -210,6 +215,8 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   auto targets = targets_of(args);
   options.providers = std::move(targets.providers);
   options.messenger = std::move(targets.messenger);
+  if (!args.checkout.empty()) server::check_http_url(args.checkout);
+  options.checkout = args.checkout;
   options.proxies = args.proxies;
   options.health = endpoint_of(args.health);
   return options;
@@ -326,9 +333,9 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--all", "",
        "Serve every sale that store and database know, and those that other programs make",
        into(args.all)},
-      {"--room", "SALE=RATE/INSIDE",
-       "A waiting room before this sale: so many are let in a second, and are inside at a time; "
-       "may be repeated",
+      {"--room", "SALE=RATE[/INSIDE[/STAY]]",
+       "A waiting room before this sale: so many are let in a second, are inside at a time (100), "
+       "and each for so long at most (10m); may be repeated",
        into(args.rooms)},
       {"--listen", "ADDRESS", "HOST:PORT or the path of a unix socket", into(args.listen)},
       {"--health", "ADDRESS", "Where /livez, /readyz and /metrics are", into(args.health)},

@@ -290,9 +290,27 @@ void BuyersPages::show_order(http::Request&& request, http::Responder&& respond)
         const auto found = find_order(*offer, orders, own(buyer), word);
         if (!found) return not_shown(not_found(offer->sale(), orders, own(buyer)), offer->name());
         return order_page(offer->sale().definition(), *found,
-                          visitors_.form_token(buyer, offer->name()));
+                          visitors_.form_token(buyer, offer->name()),
+                          pay_at(offer->sale().definition(), *found));
       },
       (*offer)->name());
+}
+
+/// The token says whose order it is and what is to pay, so that the checkout believes no address.
+std::string BuyersPages::pay_at(const SaleDefinition& sale, const ShownOrder& shown) const {
+  const auto& order = shown.order;
+  if (checkout_.empty() || !sale.payment || order.state != OrderState::awaiting ||
+      !shown.is_recorded || !shown.money || !shown.money->pay_by)
+    return {};
+  const auto token = keys_.sign({.subject = order.buyer.value,
+                                 .audience = "checkout:" + sale.name,
+                                 .expires = *shown.money->pay_by,
+                                 .more = {{"order", order.number},
+                                          {"amount", std::to_string(shown.money->due)},
+                                          {"currency", sale.payment->currency}}});
+  return fmt::format("{}{}sale={}&order={}&token={}", checkout_,
+                     checkout_.contains('?') ? '&' : '?', http::escape(sale.name),
+                     http::escape(order.number), token);
 }
 
 void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {

@@ -191,7 +191,7 @@ TEST_F(LoadTest, SignsItsBuyersTokensAndGoesThroughTheWaitingRoom) {
                       << "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
                       << "\n";
   std::filesystem::permissions(keys, std::filesystem::perms::owner_read);
-  Shop shop{folder_, {"--sale", "tea=20", "--room", "tea=100/50", "--keys", keys.string()}};
+  Shop shop{folder_, {"--sale", "tea=20", "--room", "tea=100/50/5m", "--keys", keys.string()}};
   const auto ran =
       load(shop.url(), {"--buyers", "30", "--queue", "--keys", keys.string(), "--audit"});
   ASSERT_EQ(ran.status, 0) << ran.output;
