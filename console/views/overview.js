@@ -40,6 +40,9 @@ export function Overview({snapshot}) {
     ${sales.length === 0 && html`<${NoSales} />`}
     ${sales.length > 0 && shown.length === 0 && html`<${Empty} title=${`No sale${snapshot.truncated ? ' that is shown' : ''} has “${wanted}” in its name`} />`}
     <ul class="sales">${shown.map(sale => html`<${Card} key=${sale.name} sale=${sale} />`)}</ul>
+    ${snapshot.not_served?.length > 0 && html`
+      <details class="small"><summary>${some(snapshot.not_served.length, 'sale')} of this store or database not served here</summary>
+        <ul>${snapshot.not_served.map(({sale, why}) => html`<li key=${sale}><b>${sale}</b>: ${why}</li>`)}</ul></details>`}
     ${snapshot.truncated && html`<p class="small">${count(sales.length)} of ${count(snapshot.sales_in_all)} sales are shown. The others are asked for at <code>/v1/operate</code>.</p>`}`;
 }
 

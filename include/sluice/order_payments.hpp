@@ -71,7 +71,7 @@ struct PayableOrder {
   /// By the database's clock, so that a program whose clock is wrong ends nothing early. Empty: of
   /// a sale without payment.
   std::optional<WallTime> pay_by;
-  std::int64_t due = 0;  ///< for the units that are left
+  std::int64_t due = 0;  ///< for the units that are left; 0: it has ended
 };
 
 /// What became of a payment.
@@ -88,10 +88,11 @@ struct PaymentResult {
 struct UnitsResult {
   enum class Outcome {
     cancelled,
-    repeated,  ///< this key did it before
-    ended,     ///< the order does not stand
-    too_many,  ///< it has fewer units
-    unknown,   ///< the database has no such order
+    repeated,     ///< this key did it before
+    other_units,  ///< this key took back another number of units before: nothing was changed
+    ended,        ///< the order does not stand
+    too_many,     ///< it has fewer units
+    unknown,      ///< the database has no such order
   };
   Outcome outcome = Outcome::unknown;
   std::int64_t units = 0;             ///< that were cancelled
@@ -148,11 +149,15 @@ class OrderPayments {
   virtual ~OrderPayments() = default;
 
   virtual std::optional<PayableOrder> find(const std::string& sale, std::int64_t id) = 0;
+  /// Those of these that the database has, ids rising, by two statements.
+  virtual std::vector<PayableOrder> find(const std::string& sale,
+                                         std::span<const std::int64_t> ids) = 0;
 
   /// Keeps a payment. False: this event was kept before; nothing is changed, whatever it says now.
   virtual bool keep(const Payment& payment) = 0;
   /// Does what a kept payment asks for: pays its order, if it fits and is awaited; asks for a
   /// retake, if it has expired; notes a refund, if it was cancelled; flags it, if it does not fit.
+  /// Others of the same order that wait are applied with it, in the order in which they came.
   virtual PaymentResult apply(const Payment& payment) = 0;
   /// Up to `most` payments in a state, in the order in which they came, behind the one at `after`,
   /// whatever its state is now; none where there is no such payment.
@@ -171,7 +176,9 @@ class OrderPayments {
   /// row of the sale. Returns how many it ended.
   virtual std::size_t expire_all(const std::string& sale, std::span<const std::int64_t> ids) = 0;
   /// Cancels some units of an order that stands, or all that are left (`units` is 0): they go back
-  /// to the stock, and their price goes back if it was paid. Once for each key.
+  /// to the stock, and their price goes back if it was paid, also by a payment that is kept and was
+  /// not applied before. Once for each key. Throws Error{corrupt} where an order is paid without a
+  /// payment; nothing is changed then.
   virtual UnitsResult cancel_units(const std::string& sale, std::int64_t id, std::int64_t units,
                                    const std::string& key, const std::string& reason) = 0;
   /// Ends a retake: the store had the units, and they are the order's again, which is paid; or it

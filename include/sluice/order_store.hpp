@@ -47,6 +47,14 @@ struct DatabaseStock {
   std::int64_t moved = 0;
 };
 
+/// The store that a sale of the database is sold in.
+struct StoreOfSale {
+  std::string id;          ///< a random word of the store; empty: the database knows none yet
+  std::string place = {};  ///< where it was when it began, for messages; without a password
+  std::int64_t epoch = 0;  ///< of the recovery that took this store; 0: it is the first one
+  WallTime since{};        ///< by the database's clock
+};
+
 /// All that the database has of a sale, at one instant.
 struct DatabaseTotals {
   DatabaseStock stock{};
@@ -130,10 +138,31 @@ class OrderStore {
   virtual InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
                               std::int64_t epoch = 0) = 0;
   /// Begins a new epoch above `above`, and returns it: from now on no order is inserted that was
-  /// read before.
-  virtual std::int64_t begin_epoch(const std::string& sale, std::int64_t above = 0) = 0;
+  /// read before. The sale is sold in `store` from now on, where that has an id. `token` names what
+  /// has begun it.
+  virtual std::int64_t begin_epoch(const std::string& sale, std::int64_t above = 0,
+                                   const StoreOfSale& store = {},
+                                   const std::string& token = {}) = 0;
+  /// The token of the present epoch.
+  virtual std::string epoch_token(const std::string& sale) = 0;
   /// The present epoch; 0: the sale was never recovered, or is not in the database.
   virtual std::int64_t epoch(const std::string& sale) = 0;
+
+  /// Empty: the database does not know the sale.
+  virtual std::optional<StoreOfSale> store_of(const std::string& sale) = 0;
+  /// From now on this OrderStore changes the sale for `store` alone: each transaction that changes
+  /// it throws Error{config_mismatch} where the database says that it is sold in another one by
+  /// now, and Error{database} where it has come less far than it had (see mark()); both with no
+  /// effect. Enters the store where the database knows none. False: the database has come less far
+  /// than `mark`, as a backup was restored.
+  virtual bool sell_in(const std::string& sale, const StoreOfSale& store,
+                       const std::string& mark) = 0;
+  /// Of the sales that this OrderStore changes for a store, those that are sold in another one by
+  /// now. One question for all.
+  virtual std::vector<std::string> sold_elsewhere() = 0;
+  /// How far the database has come with a sale, as this OrderStore knows: a text that rises with
+  /// each transaction that changes the sale. Empty: it knows nothing yet. Asks nobody.
+  virtual std::string mark(const std::string& sale) = 0;
 
   /// Up to `most` orders with an id above `after`, ids rising.
   virtual std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
@@ -181,7 +210,8 @@ class OrderStore {
                                                 const RequestId& request) = 0;
 
   /// Ends an order that is `awaiting`: in one transaction it gets the state and the reason, the
-  /// stock its units, and a return is noted that the store does not know of yet.
+  /// stock its units, and a return is noted that the store does not know of yet. A payment of it
+  /// that is kept and not applied yet is applied first: the order may be `paid` then, and goes on.
   virtual EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,
                                const std::string& reason) = 0;
   /// Brings in an order that ended before the database had it, as insert() and end_order() do
@@ -237,5 +267,10 @@ class OrderStore {
 /// older version has two orders of one request (names them); and as OrderStore's functions. No
 /// message has the password in it.
 std::unique_ptr<OrderStore> open_order_store(const std::string& url);
+
+/// Where the orders of a sale go, as its store remembers it, without a password; of a sale with
+/// buckets, those of the first. Empty: nowhere yet, or the store does not know the sale. Blocks the
+/// thread, and throws what the store throws.
+std::string database_of_sale(Store& store, const std::string& sale);
 
 }  // namespace sluice

@@ -69,6 +69,9 @@ struct WorkerProgress {
   std::uint64_t recoveries = 0;  ///< of the sale
   std::uint64_t failures = 0;    ///< of the database or the store; each was tried again
   std::string last_failure;
+
+  /// Of several workers: sums, and the last failure of `more`, if it has one.
+  WorkerProgress& operator+=(const WorkerProgress& more);
 };
 
 /// REQUIRES: Store, Sale and OrderStore live longer. The OrderStore is this worker's alone while it
@@ -79,8 +82,8 @@ class OrderWorker {
   OrderWorker(Store& store, const Sale& sale, OrderStore& orders, OrderWorkerOptions options = {});
   ~OrderWorker();
 
-  /// Works until `stop`, then finishes the batch under way and returns; what it has not read stays
-  /// in the stream. Blocks the thread. Throws only what trying again cannot mend:
+  /// Works until the sale is archived, or `stop`: then it finishes the batch under way; what it has
+  /// not read stays in the stream. Blocks the thread. Throws what trying again cannot mend alone:
   /// Error{config_mismatch} when the database has the sale with another stock.
   void run(std::stop_token stop);
 

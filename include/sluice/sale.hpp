@@ -346,9 +346,12 @@ class Sale {
 
   /// Ends the sale and takes its orders out of the store: closes it, brings the last orders into
   /// the database, audits, writes the file, and deletes in small steps; buyers get `closed` then,
-  /// whatever they ask. Killed anywhere, the next call goes on. False: it was archived before.
+  /// whatever they ask. Payments of orders that are not there get flagged; refunds and messages
+  /// that are not sent yet go on. Killed anywhere, the next call goes on. False: it was archived
+  /// before.
   /// Throws Error: bad_argument (options; or a bucket of a sale that is not closed), server (dead
-  /// letters: settle them first; or `stop` came), corrupt (the audit finds a fault; says which).
+  /// letters: settle them first; orders that await their payment, or late payments that await their
+  /// units: cancel them or wait; or `stop` came), corrupt (the audit finds a fault; says which).
   /// Until it deletes, nothing is lost but that the sale is closed.
   bool archive(OrderStore& orders, ArchiveOptions options = {}, std::stop_token stop = {});
 

@@ -26,6 +26,11 @@ struct RecoveryOptions {
   /// The database that the sale went into is lost: it goes into this one from now on. Stop the
   /// workers that write into the other one first.
   bool new_database = false;
+  /// The store that the sale was sold in is lost, or came back empty: it is sold in this one from
+  /// now on. The database refuses all that the other one still brings, and its buyers get
+  /// `recovering` as soon as a process that uses it hears of that, with the next commit. Orders that
+  /// it told of meanwhile are lost: end what uses it first.
+  bool new_store = false;
 };
 
 /// Closes the gate (buyers get `recovering`; cancels and changes of the stock are refused), begins
@@ -41,7 +46,7 @@ struct RecoveryOptions {
 /// some 10 seconds 100,000 orders at the most. Keeps some 200 bytes for each buyer with several
 /// orders, and for each order that ended. Throws Error: bad_argument (neither store nor database
 /// knows the sale; or it is archived), config_mismatch (the orders go into another database; says
-/// which), database (it has not the units that the store's stock needs), server (the store changed
+/// which; or the database has its orders from another store; names both), database (it has not the units that the store's stock needs), server (the store changed
 /// again, or another recovery began: do it again), and what both throw.
 SaleRecovery recover(Store& store, const std::string& sale, OrderStore& orders,
                      RecoveryOptions options = {});

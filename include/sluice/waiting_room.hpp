@@ -24,6 +24,10 @@ struct WaitingRoomDefinition {
   /// A visitor who is inside, or whose turn it is, and of whom nothing is heard for so long, has
   /// left. Longer is kinder to a phone in a tunnel, shorter fills the shop sooner. 1 s to 1 day.
   std::chrono::milliseconds hold = std::chrono::minutes{2};
+  /// How long a visitor is inside at most, however often he asks: then he has left, and enter()
+  /// gives him a place at the end. Longer lets slow buyers finish, shorter lets more of those who
+  /// wait have a turn. 1 s to 30 days.
+  std::chrono::milliseconds stay = std::chrono::minutes{10};
   /// Until then all who come are enrolled, and at that moment of the store's clock drawn. Empty:
   /// there is no draw, first come, first served.
   std::optional<WallTime> opens_at = {};
@@ -36,7 +40,7 @@ enum class PlaceState {
   enrolled,  ///< came before the opening, and will be drawn
   waiting,   ///< has a position
   inside,
-  left,  ///< has no place: left, was not heard of when his turn came, or never came; enter() again
+  left,  ///< has no place: left, was not heard of, was inside for the longest stay; enter() again
 };
 std::string_view to_string(PlaceState state) noexcept;
 
@@ -56,8 +60,12 @@ struct RoomPlace {
   /// Ask again then, not before. It has jitter, so that a crowd does not come back in step; it is
   /// brief near the front, and half of `hold` at most, but before the opening.
   std::chrono::milliseconds poll_after{};
-  /// While inside: by the store's clock he has left then, unless he is heard of before.
+  /// While inside: by the store's clock he has left then, unless he is heard of before. Never
+  /// after `stay_until`.
   std::optional<WallTime> inside_until = {};
+  /// While inside: by the store's clock he has left then, though he is heard of. Empty: an older
+  /// version has made the room, and no create() has given it a longest stay since.
+  std::optional<WallTime> stay_until = {};
   /// What is left to sell, if the room was told. With 0 nobody is let in.
   std::optional<std::int64_t> units_left = {};
   bool paused = false;
@@ -93,13 +101,15 @@ struct WaitingRoomStatus {
   std::chrono::milliseconds interval{};
   std::int64_t inside_limit = 0;
   std::chrono::milliseconds hold{};
+  std::optional<std::chrono::milliseconds> stay = {};  ///< empty: there is no longest stay
   std::optional<WallTime> opens_at = {};
   std::int64_t enrolled = 0;  ///< places before the opening; 0 after it
   std::int64_t waiting = 0;   ///< places behind the front; of some the visitors have gone
   std::int64_t called = 0;    ///< have their turn, and have not come yet
   std::int64_t inside = 0;
   std::int64_t let_in = 0;  ///< since the room was made
-  std::int64_t gone = 0;    ///< lost their place, inside or before, because nothing was heard
+  /// Lost their place, inside or before: nothing was heard of them, or their stay was over.
+  std::int64_t gone = 0;
   std::optional<std::int64_t> units_left = {};
   bool open = false;  ///< the opening has passed
   bool paused = false;
@@ -124,15 +134,16 @@ struct WaitingRoomOptions {
 /// first come, first served; so many are let in a second, and so many are inside. The room drives
 /// itself by the questions of those who wait: there is no process that must live.
 ///
-/// Guarantee: by the store's clock at most `rate` are let in in any window of `interval`, wherever
-///   it begins, also when the rate changes; let in is who is told so for the first time. At most
-///   `inside` are inside or have their turn. A visitor has one place, however often, from however
-///   many windows he comes, and a repeat after a lost reply changes nothing. Turns come in the
-///   order of the positions; a place of which nothing was heard for `hold` holds up nobody longer
-///   than that. The draw follows from the seed that was promised and the number of those who were
+/// Guarantee: by the store's clock at most `rate` are let in in any window of `interval`,
+///   wherever it begins, also when the rate changes; let in is who is told so for the first
+///   time. At most `inside` are inside or have their turn. A visitor has one place, however
+///   often, from however many windows he comes, and a repeat after a lost reply changes
+///   nothing. Turns come in the order of the positions; a place of which nothing was heard for
+///   `hold` holds up nobody longer than that, and a visitor who is inside nobody longer than
+///   `stay`. The draw follows from the seed that was promised and the number of those who were
 ///   drawn: nobody has a better place by coming earlier, or by another name. A question costs
-///   the same with a million waiting as with ten, and a waiter some 100 bytes.
-///   The tests that hold it: docs/waiting_room.md#guarantee.
+///   the same with a million waiting as with ten, and a waiter some 100 bytes. The tests that
+///   hold it: docs/waiting_room.md#guarantee.
 /// Not guaranteed: that one person is one visitor: whose id it is, the caller must know. That the
 ///   visitors come in exactly in the order of their turns: who has his turn comes with his next
 ///   question. That nobody knows the draw: who may read the store finds the seed, and learns where
@@ -159,7 +170,8 @@ class WaitingRoom {
   static constexpr std::int64_t most_inside = 1'000'000;
 
   /// Makes the room, or joins it where it was made with the same definition, whatever set_rate()
-  /// and set_inside() have changed since. Throws Error: bad_argument (a field out of range; says
+  /// and set_inside() have changed since. A room that an older version has made is given `stay`;
+  /// for those inside it begins then. Throws Error: bad_argument (a field out of range; says
   /// which), config_mismatch (made otherwise; says how), wrong_type (one of its keys is of another
   /// type; keys of these types are taken for what a room left that was lost, and are deleted).
   static Task<WaitingRoom> create(Store& store, TokenKeys keys, WaitingRoomDefinition definition,

@@ -18,6 +18,17 @@ namespace {
 
 constexpr std::size_t largest_file = 64 << 10;
 
+/// As PostgreSQL has it of its keys: one that is root's may be read by the group of a service that
+/// is not root, which cannot change it then.
+void need_private(std::string_view what, const std::string& path, const struct stat& found) {
+  const bool is_of_root = found.st_uid == 0 && ::geteuid() != 0;
+  const ::mode_t others = is_of_root ? S_IWGRP | S_IXGRP | S_IRWXO : S_IRWXG | S_IRWXO;
+  if ((found.st_mode & others) != 0)
+    refuse_secret_file(what, path,
+                       fmt::format("others than its owner may read or write it; chmod {} {}",
+                                   is_of_root ? 640 : 600, path));
+}
+
 std::string read(std::string_view what, const std::string& path) {
   const auto refuse = [&](std::string_view why) { refuse_secret_file(what, path, why); };
   // Without O_NONBLOCK a pipe without a writer would never be opened.
@@ -26,8 +37,7 @@ std::string read(std::string_view what, const std::string& path) {
   struct stat found {};
   if (::fstat(file.number(), &found) != 0) refuse(std::strerror(errno));
   if (!S_ISREG(found.st_mode)) refuse("it is no file");
-  if ((found.st_mode & S_IRWXO) != 0)
-    refuse(fmt::format("everybody may read or write it; chmod 640 {}", path));
+  need_private(what, path, found);
   std::string text(largest_file + 1, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
@@ -43,6 +53,13 @@ std::string read(std::string_view what, const std::string& path) {
 }
 
 }  // namespace
+
+void need_private_file(std::string_view what, const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0)
+    refuse_secret_file(what, path, fmt::format("it cannot be read: {}", std::strerror(errno)));
+  need_private(what, path, found);
+}
 
 void refuse_secret_file(std::string_view what, const std::string& path, std::string_view why) {
   throw Error{Errc::bad_argument, fmt::format("{} {}: {}", what, path, why)};

@@ -49,6 +49,7 @@ Json room_json(const WaitingRoomStatus& status) {
                             {"interval_ms", status.interval.count()},
                             {"inside_limit", status.inside_limit},
                             {"hold_ms", status.hold.count()},
+                            {"stay_ms", status.stay ? Json{status.stay->count()} : Json{}},
                             {"enrolled", status.enrolled},
                             {"waiting", status.waiting},
                             {"called", status.called},
@@ -69,10 +70,11 @@ std::string text_of(const std::string& name, const WaitingRoomStatus& status) {
   if (status.opens_at && !status.open)
     text += fmt::format(", and opens at {}", to_text(*status.opens_at));
   text += fmt::format(
-      "\n  lets in    {}, {} inside at a time, a silent one for {} ms\n"
+      "\n  lets in    {}, {} inside at a time, a silent one for {} ms, each {}\n"
       "  enrolled   {}\n  waiting    {}\n  called     {}\n  inside     {}\n  let in     {}\n"
       "  gone       {}",
       rate_text(status.rate, status.interval), status.inside_limit, status.hold.count(),
+      status.stay ? fmt::format("for {} ms at most", status.stay->count()) : "without end",
       status.enrolled, status.waiting, status.called, status.inside, status.let_in, status.gone);
   if (status.units_left) text += fmt::format("\n  units left {}", *status.units_left);
   return text;
@@ -197,6 +199,7 @@ std::vector<Option> create_options(RoomArgs& args) {
           {"--inside", "N", "How many are inside at a time",
            into(definition.inside, 1, WaitingRoom::most_inside)},
           {"--hold", "TIME", "Who is not heard of for so long has left", into(definition.hold)},
+          {"--stay", "TIME", "How long each is inside at most", into(definition.stay)},
           {"--opens", "INSTANT",
            "Until then all who come are enrolled, and at that moment drawn; without it first come, "
            "first served",

@@ -12,6 +12,7 @@
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
 #include "cli/command_line/streams.hpp"
+#include "cli/missing_places.hpp"
 #include "cli/output.hpp"
 #include "cli/sale_args.hpp"
 #include "cli/sales_file.hpp"
@@ -23,11 +24,26 @@
 
 namespace sluice::cli {
 
+namespace {
+
 /// A password in it would be seen by others in `ps` where it stands on the command line.
-std::unique_ptr<OrderStore> open_orders(const SaleArgs& args) {
-  if (!args.orders.empty()) return open_order_store(args.orders);
+std::string url_of_orders(const SaleArgs& args) {
   const char* const set = std::getenv("SLUICE_ORDERS");
-  return open_order_store(set && *set ? set : "sqlite:orders.db");
+  return !args.orders.empty() ? args.orders : set && *set ? set : "sqlite:orders.db";
+}
+
+}  // namespace
+
+std::unique_ptr<OrderStore> open_orders(const SaleArgs& args, Store& store, bool only_reads) {
+  const auto url = url_of_orders(args);
+  need_database(store, args.definition.name, url, !only_reads);
+  return open_order_store(url);
+}
+
+std::unique_ptr<Store> open_store_of_sale(const Globals& globals) {
+  if (const auto url = store_url(globals); is_missing(url))
+    throw Error{Errc::bad_argument, url + " is not there: it has no sales"};
+  return open_store(globals);
 }
 
 namespace {
@@ -186,7 +202,7 @@ Json status_of(const SaleStatus& now, Json::Member first) {
 }
 
 int list(const Globals& globals, const SaleArgs&) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   Json all = Json::array();
   for (const auto& name : Sale::names(*store).get()) {
     auto sale = Sale::load(*store, name).get();
@@ -201,7 +217,7 @@ int list(const Globals& globals, const SaleArgs&) {
 }
 
 int buy(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   AnySale any = load_whole(*store, args.definition.name);
   const std::string request = args.request.empty() ? random_uuid() : args.request;
   const Admission answer = std::visit(
@@ -227,9 +243,9 @@ int buy(const Globals& globals, const SaleArgs& args) {
 }
 
 int change_stock(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   AnySale any = load_whole(*store, args.definition.name);
-  const auto orders = open_orders(args);
+  const auto orders = open_orders(args, *store);
   const bool changed =
       std::visit([&](auto& sale) { return sale.change_stock(*orders, args.stock); }, any);
   const SaleStatus now = status_of(any);
@@ -246,9 +262,9 @@ int change_stock(const Globals& globals, const SaleArgs& args) {
 
 int archive(const Globals& globals, const SaleArgs& args) {
   const StopOnSignal stop;
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   Sale sale = load_sale(*store, args.definition.name);
-  const auto orders = open_orders(args);
+  const auto orders = open_orders(args, *store);
   const bool now = sale.archive(*orders, {.file = args.file, .step = args.step}, stop.token());
   print(globals.json, Json::object({{"ok", true}, {"archived", now}}),
         fmt::format("sale '{}' {} archived; its orders are in {}", args.definition.name,
@@ -279,7 +295,7 @@ int status_of_buckets(const Globals& globals, BucketedSale& sale) {
 }
 
 int status(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   AnySale any = load_any(*store, args.definition.name);
   if (auto* const sale = std::get_if<BucketedSale>(&any)) return status_of_buckets(globals, *sale);
   const SaleStatus now = status_of(any);
@@ -292,14 +308,13 @@ int status(const Globals& globals, const SaleArgs& args) {
 }
 
 int close(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   AnySale any = load_whole(*store, args.definition.name);
   std::visit(
       [&](auto& sale) {
-        if (args.also_orders.empty())
-          sale.close().get();
-        else
-          sale.close(*open_order_store(args.also_orders));
+        if (args.also_orders.empty()) return sale.close().get();
+        need_database(*store, args.definition.name, args.also_orders, true);
+        sale.close(*open_order_store(args.also_orders));
       },
       any);
   print(globals.json, Json::object({{"ok", true}}),
@@ -314,8 +329,8 @@ bool is_letter_id(std::string_view id) {
          parse_integer<std::uint64_t>(id.substr(dash + 1));
 }
 
-int give_back(const Globals& globals, const SaleArgs& args, Sale& sale) {
-  const auto orders = open_orders(args);
+int give_back(const Globals& globals, const SaleArgs& args, Store& store, Sale& sale) {
+  const auto orders = open_orders(args, store);
   std::optional<EndedOrder> ended;
   if (is_letter_id(args.give_back)) ended = sale.give_back(*orders, args.give_back, args.reason);
   Json json = Json::object({{"ok", ended.has_value()}});
@@ -336,11 +351,11 @@ int give_back(const Globals& globals, const SaleArgs& args, Sale& sale) {
 }
 
 int dead_letters(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   Sale sale = load_sale(*store, args.definition.name);
   if (!args.revive.empty() && !args.give_back.empty())
     throw Error{Errc::bad_argument, "give --revive or --give-back, not both"};
-  if (!args.give_back.empty()) return give_back(globals, args, sale);
+  if (!args.give_back.empty()) return give_back(globals, args, *store, sale);
   if (!args.revive.empty()) {
     const bool found = is_letter_id(args.revive) && sale.revive(args.revive).get();
     print(globals.json, Json::object({{"ok", found}}),
@@ -374,9 +389,9 @@ Json differences_of(const SaleAudit& found) {
 }
 
 int audit_sale(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   const AnySale any = load_any(*store, args.definition.name);
-  const auto orders = open_orders(args);
+  const auto orders = open_orders(args, *store, true);
   const SaleAudit found = std::visit(
       [&](const auto& sale) { return audit(*store, sale, *orders, {.named = args.named}); }, any);
   if (!globals.json) {
@@ -403,7 +418,7 @@ int audit_sale(const Globals& globals, const SaleArgs& args) {
 /// Until SIGINT or SIGTERM, or with --until-empty until the stream is.
 int work(const Globals& globals, const SaleArgs& args) {
   const StopOnSignal stop;
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   const AnySale any = load_any(*store, args.definition.name);
   const auto work_until = [&](auto& worker) {
     if (args.until_empty)
@@ -415,12 +430,12 @@ int work(const Globals& globals, const SaleArgs& args) {
   const OrderWorkerOptions options{.recovers = args.recovers};
   WorkerProgress done;
   if (const auto* const sale = std::get_if<Sale>(&any)) {
-    const auto orders = open_orders(args);
+    const auto orders = open_orders(args, *store);
     OrderWorker worker{*store, *sale, *orders, options};
     done = work_until(worker);
   } else {
-    BucketedWorker worker{*store, std::get<BucketedSale>(any), [&] { return open_orders(args); },
-                          options};
+    BucketedWorker worker{*store, std::get<BucketedSale>(any),
+                          [&] { return open_orders(args, *store); }, options};
     done = work_until(worker);
   }
   print(globals.json,
@@ -434,10 +449,11 @@ int work(const Globals& globals, const SaleArgs& args) {
 }
 
 int recover_sale(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
-  const auto orders = open_orders(args);
+  const auto store = args.new_store ? open_store(globals) : open_store_of_sale(globals);
+  const auto orders =
+      args.new_database ? open_order_store(url_of_orders(args)) : open_orders(args, *store);
   const auto& name = args.definition.name;
-  const RecoveryOptions options{.new_database = args.new_database};
+  const RecoveryOptions options{.new_database = args.new_database, .new_store = args.new_store};
   const bool has_buckets =
       BucketedSale::load(*store, name).get() || !orders->definition(name + ":0").empty();
   const SaleRecovery done = has_buckets ? recover_buckets(*store, name, *orders, options)
@@ -520,10 +536,15 @@ std::vector<Option> close_options(SaleArgs& args) {
 }
 
 std::vector<Option> recover_options(SaleArgs& args, const Option& orders) {
-  return {orders,
-          {"--new-database", "",
-           "The database that the orders went into is lost; they go into this one now",
-           into(args.new_database)}};
+  return {
+      orders,
+      {"--new-database", "",
+       "The database that the orders went into is lost; they go into this one now",
+       into(args.new_database)},
+      {"--new-store", "",
+       "The store that the sale was sold in is lost, or came back empty; it is sold in this one "
+       "now, and the other one is fenced",
+       into(args.new_store)}};
 }
 
 std::vector<Option> work_options(SaleArgs& args, const Option& orders) {

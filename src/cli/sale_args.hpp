@@ -20,6 +20,7 @@ struct SaleArgs {
   std::string orders;               ///< empty: $SLUICE_ORDERS, or a file here
   std::string also_orders;          ///< of a command that can do without
   bool new_database = false;
+  bool new_store = false;
   std::string revive;
   std::string give_back;
   std::string file;
@@ -39,7 +40,12 @@ struct SaleArgs {
   std::size_t named = 100;
 };
 
-std::unique_ptr<OrderStore> open_orders(const SaleArgs& args);
+/// That of --orders. A file of SQLite that is missing is refused where the sale has one already, or
+/// the command only reads.
+std::unique_ptr<OrderStore> open_orders(const SaleArgs& args, Store& store,
+                                        bool only_reads = false);
+/// As open_store(): of a sale that is there. Makes no folder.
+std::unique_ptr<Store> open_store_of_sale(const Globals& globals);
 /// Throws Error{bad_argument}: the store knows no such sale; says what to do.
 Sale load_sale(Store& store, const std::string& name);
 Sale load_sale_of_order(Store& store, const SaleArgs& args);

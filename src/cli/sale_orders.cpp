@@ -17,6 +17,7 @@ std::string_view word_of(UnitsResult::Outcome outcome) {
   switch (outcome) {
     case cancelled: return "taken back";
     case repeated: return "repeated";
+    case other_units: return "other units";
     case ended: return "ended";
     case too_many: return "too many";
     case unknown: return "unknown";
@@ -34,6 +35,9 @@ std::string text_of(const UnitsResult& result) {
   if (result.outcome == too_many)
     return fmt::format("order {} has {} unit(s) left", order.number,
                        order.units - result.order->returned);
+  if (result.outcome == other_units)
+    return fmt::format("this key took back {} unit(s) of order {} before: use another key",
+                       result.units, order.number);
   return fmt::format("{} unit(s) of order {} {} taken back{}", result.units, order.number,
                      result.outcome == repeated ? "were before" : "are",
                      result.refund == 0 ? "; nothing was paid for them"
@@ -43,9 +47,9 @@ std::string text_of(const UnitsResult& result) {
 }  // namespace
 
 int cancel_order(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   Sale sale = load_sale_of_order(*store, args);
-  const auto orders = open_orders(args);
+  const auto orders = open_orders(args, *store);
   BuyerId buyer{args.buyer};
   RequestId request{args.request};
   if (args.number.empty() == (buyer.value.empty() || request.value.empty()))
@@ -76,9 +80,9 @@ int cancel_order(const Globals& globals, const SaleArgs& args) {
 }
 
 int refund_order(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store(globals);
+  const auto store = open_store_of_sale(globals);
   Sale sale = load_sale_of_order(*store, args);
-  const auto orders = open_orders(args);
+  const auto orders = open_orders(args, *store);
   UnitsResult result;
   if (const auto order = orders->find_number(sale.definition().name, args.number))
     result = sale.cancel_units(*orders, order->buyer, order->request, args.refunded_units, args.key,
@@ -119,7 +123,8 @@ std::vector<std::string> rows_of(OrderStore& orders, const std::string& sale) {
 }  // namespace
 
 int replay_messages(const Globals& globals, const SaleArgs& args) {
-  const auto orders = open_orders(args);
+  const auto store = open_store_of_sale(globals);
+  const auto orders = open_orders(args, *store, true);
   std::int64_t dead = 0;
   for (const auto& rows : rows_of(*orders, args.definition.name))
     dead += orders->payments().replay_messages(rows);

@@ -21,7 +21,8 @@ struct PlannedSale {
 };
 
 /// The sales of a JSON text: an array of objects, whose members are named as the options of `sale
-/// create`. Throws Error{bad_argument}: "FILE:3:14: what is wrong".
+/// create`. Throws Error{bad_argument}: "FILE:3:14: this is no JSON", "FILE: sale 2: what is
+/// wrong".
 std::vector<PlannedSale> parse_sales(std::string_view text, const std::string& file);
 
 /// The same of a file, of 1 MiB at most; "-" is the standard input.

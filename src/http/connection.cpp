@@ -122,6 +122,7 @@ void Connection::serve(Request request) {
                     .route = static_cast<std::uint32_t>(found.route ? found.index : last),
                     .is_head = request.method() == "HEAD",
                     .is_http_1_0 = request.is_http_1_0(),
+                    .is_tls = request.came_by_tls(),
                     .keep_alive = request.keep_alive_});
   if (!request.keep_alive_) is_deaf_ = true;
   if (asked_.size() >= worker_.limits().pipelined) pause();
@@ -155,6 +156,7 @@ void Connection::refuse(const ProblemType& type, std::string_view detail) {
                     .gone = {},
                     .since = loop_.now(),
                     .route = static_cast<std::uint32_t>(worker_.routes().all().size()),
+                    .is_tls = tls_,
                     .keep_alive = false});
   answer(number, problem(type, detail));
 }
@@ -175,7 +177,7 @@ void Connection::begin_stream(std::uint64_t request, std::shared_ptr<EventStream
   }
   asked_[place].stream = std::move(state);
   Response head{.status = 200, .media = "text/event-stream", .body = {}, .fields = {}};
-  head.add("Cache-Control", "no-store").add("X-Accel-Buffering", "no");
+  head.add("X-Accel-Buffering", "no");
   answer(request, std::move(head));
 }
 
@@ -200,7 +202,9 @@ void Connection::send_answer(Asked asked) {
                         .is_head = asked.is_head,
                         .keep_alive = asked.keep_alive && !is_last && !asked.stream,
                         .is_http_1_0 = asked.is_http_1_0,
-                        .is_endless = asked.stream != nullptr};
+                        .is_endless = asked.stream != nullptr,
+                        .is_tls = asked.is_tls,
+                        .vary = worker_.vary()};
   worker_.counts().answered(asked.route, asked.response->status,
                             worker_.loop().clock().steady() - asked.since);
   auto& text = worker_.scratch();

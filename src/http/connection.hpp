@@ -60,6 +60,7 @@ class Connection final : public loop::Stream {
     std::uint32_t route = 0;
     bool is_head = false;
     bool is_http_1_0 = false;
+    bool is_tls = false;
     bool keep_alive = true;
   };
 

@@ -15,6 +15,13 @@ namespace {
 constexpr int bits_of_ipv6 = 128;
 constexpr int bits_before_ipv4 = 96;  // ::ffff:0:0
 
+/// "192.0.2.1:4711" and "[2001:db8::1]:4711", as some balancers write it.
+std::string_view without_port(std::string_view text) {
+  if (text.starts_with('[')) return text.substr(1, text.find(']') - 1);
+  const auto colon = text.find(':');
+  return colon == text.rfind(':') ? text.substr(0, colon) : text;
+}
+
 }  // namespace
 
 /// IPv4 lies in IPv6 as ::ffff:a.b.c.d.
@@ -67,7 +74,8 @@ std::string Networks::client_behind(const std::string& peer, std::string_view fo
   while (has(client) && !forwarded_for.empty()) {
     const auto comma = forwarded_for.rfind(',');
     const bool is_last = comma == std::string_view::npos;
-    const auto before = trimmed(is_last ? forwarded_for : forwarded_for.substr(comma + 1));
+    const auto before =
+        without_port(trimmed(is_last ? forwarded_for : forwarded_for.substr(comma + 1)));
     if (!parse(before)) break;
     client = before;
     forwarded_for = is_last ? std::string_view{} : forwarded_for.substr(0, comma);

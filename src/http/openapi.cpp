@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.hpp"
@@ -40,22 +41,26 @@ Json parameters_of(const Route& route) {
 /// What routes are refused by. Most have some in common, which stand in the document once.
 class Refusals {
  public:
-  /// Refers to the one of this text.
-  Json refer(int status, const std::string& text) {
+  /// Refers to the one of this text, which is shown in `media`, too, unless that is empty.
+  Json refer(int status, const std::string& text, const std::string& media) {
     auto& of_status = texts_[status];
-    const auto known = std::ranges::find(of_status, text);
+    const auto known = std::ranges::find(of_status, std::pair{text, media});
     const auto at = static_cast<std::size_t>(known - of_status.begin());
-    if (known == of_status.end()) of_status.push_back(text);
+    if (known == of_status.end()) of_status.emplace_back(text, media);
     return Json::object({{"$ref", "#/components/responses/" + name_of(status, at)}});
   }
 
   Json all() const {
     auto responses = Json::object();
     for (const auto& [status, texts] : texts_)
-      for (std::size_t i = 0; i < texts.size(); ++i)
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        const auto& [text, media] = texts[i];
+        auto shown = content(problem_media, problem_reference);
+        if (!media.empty())
+          shown.add(media, Json::object({{"schema", Json::object({{"type", "string"}})}}));
         responses.add(name_of(status, i),
-                      Json::object({{"description", texts[i]},
-                                    {"content", content(problem_media, problem_reference)}}));
+                      Json::object({{"description", text}, {"content", shown}}));
+      }
     return responses;
   }
 
@@ -65,7 +70,7 @@ class Refusals {
     return std::to_string(status) + '-' + std::to_string(at + 1);
   }
 
-  std::map<int, std::vector<std::string>> texts_;
+  std::map<int, std::vector<std::pair<std::string, std::string>>> texts_;
 };
 
 /// Problems of one status are one response, which names them all.
@@ -88,12 +93,12 @@ Json responses_of(const Route& route, Refusals& refusals) {
   for (const auto& [status, text] : problems) {
     if (std::ranges::any_of(route.answers, [&](const auto& row) { return row.status == status; }))
       continue;  // said by the route itself
-    responses.add(std::to_string(status), refusals.refer(status, text));
+    responses.add(std::to_string(status), refusals.refer(status, text, route.problems_media));
   }
   return responses;
 }
 
-/// One of them is enough.
+/// One of them is enough; none: it is for everybody.
 Json security_of(std::string_view credentials) {
   auto alternatives = Json::array();
   while (!credentials.empty()) {
@@ -112,7 +117,7 @@ Json operation_of(const Route& route, Refusals& refusals) {
     operation.add("requestBody", Json::object({{"required", true},
                                                {"content", content(json_media, route.request)}}));
   operation.add("responses", responses_of(route, refusals));
-  if (!route.credentials.empty()) operation.add("security", security_of(route.credentials));
+  operation.add("security", security_of(route.credentials));
   return operation;
 }
 
@@ -150,6 +155,7 @@ std::string openapi(const Routes& routes, const ApiDocument& document) {
   return Json::object(
              {{"openapi", "3.1.0"},
               {"info", Json::object({{"title", document.title}, {"version", document.version}})},
+              {"servers", Json::array({Json::object({{"url", "/"}})})},
               {"paths", all},
               {"components", Json::object({{"schemas", schemas},
                                            {"responses", refusals.all()},

@@ -46,6 +46,9 @@ class Request {
   const std::string& client() const noexcept { return client_; }
   /// Its connection to us is encrypted.
   bool is_tls() const noexcept { return tls_; }
+  /// So it is, or that of the client to a proxy which says so (X-Forwarded-Proto). A client that
+  /// says so itself closes more for itself alone.
+  bool came_by_tls() const noexcept { return tls_ || field("X-Forwarded-Proto") == "https"; }
   bool is_http_1_0() const noexcept { return version_ == 10; }
 
  private:

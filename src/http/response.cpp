@@ -149,12 +149,19 @@ void append(std::string& out, const Response& response, const Framing& framing) 
     out += "\r\nContent-Length: ";
     append_number(out, response.body.size());
   }
+  bool says_how_long = false;
   for (const auto& [name, value] : response.fields) {
+    says_how_long = says_how_long || name == "Cache-Control";
     out += "\r\n";
     out += name;
     out += ": ";
     out += value;
   }
+  if (!says_how_long) {
+    out += "\r\nCache-Control: no-store";
+    if (!framing.vary.empty()) (out += "\r\nVary: ") += framing.vary;
+  }
+  if (framing.is_tls) out += "\r\nStrict-Transport-Security: max-age=31536000";
   if (!framing.keep_alive)
     out += "\r\nConnection: close";
   else if (framing.is_http_1_0)

@@ -69,6 +69,8 @@ struct Framing {
   bool keep_alive = true;
   bool is_http_1_0 = false;
   bool is_endless = false;  ///< the end of the connection is the end of the body
+  bool is_tls = false;      ///< a browser is to come by TLS from now on
+  std::string_view vary{};  ///< goes with the no-store of what does not say how long it is kept
 };
 void append(std::string& out, const Response& response, const Framing& framing);
 

@@ -72,14 +72,16 @@ struct Routes::Node {
     return nullptr;
   }
 
-  /// Where the path ends; `values` are those of its parameters.
-  const Node* find(const Segments& path, std::size_t at, Segments& values) const {
-    if (at == path.size()) return routes.empty() ? nullptr : this;
-    if (const Node* const next = literal(path[at]))
-      if (const Node* const found = next->find(path, at + 1, values)) return found;
-    if (!parameter || path[at].empty()) return nullptr;
-    values.push_back(path[at]);
-    if (const Node* const found = parameter->find(path, at + 1, values)) return found;
+  /// Where the path ends; `values` are those of its parameters, out of `plain`. A literal has one
+  /// spelling, as it is `sent`: a proxy in front may deny a path by its bytes.
+  const Node* find(const Segments& sent, const Segments& plain, std::size_t at,
+                   Segments& values) const {
+    if (at == sent.size()) return routes.empty() ? nullptr : this;
+    if (const Node* const next = literal(sent[at]))
+      if (const Node* const found = next->find(sent, plain, at + 1, values)) return found;
+    if (!parameter || sent[at].empty()) return nullptr;
+    values.push_back(plain[at]);
+    if (const Node* const found = parameter->find(sent, plain, at + 1, values)) return found;
     values.pop_back();
     return nullptr;
   }
@@ -129,12 +131,13 @@ Routes& Routes::add(Route route) {
 
 Routes::Found Routes::find(Request& request) const {
   if (std::ranges::count(request.path(), '/') > std::ptrdiff_t{most_segments}) return {};
-  auto path = Segments::of(request.path());
+  const auto sent = Segments::of(request.path());
+  auto path = sent;
   std::vector<std::string> plain;
   if (!unescape_all(path, request.path(), plain))
     return {.route = nullptr, .index = 0, .allow = {}, .is_malformed = true};
   Segments values;
-  const Node* const node = root_->find(path, 0, values);
+  const Node* const node = root_->find(sent, path, 0, values);
   if (!node) return {};
   Found found;
   for (const auto index : node->routes) {

@@ -44,6 +44,8 @@ struct Route {
   std::string request;  ///< JSON Schema of the body; empty: it takes none
   std::vector<Answer> answers;
   std::vector<const ProblemType*> problems;  ///< beside those of this library
+  /// In which the handler shows problems, beside problem+json: a page has them for people.
+  std::string problems_media{};
   /// Names of ApiDocument::credentials with blanks between, each enough; empty: none is needed.
   std::string credentials;
   Handler handler;
@@ -69,7 +71,7 @@ class Routes {
     bool is_malformed = false;  ///< an escape of the path is wrong, or it is not UTF-8
   };
   /// The route of a request, which gets the values of its parameters. A literal segment goes before
-  /// a parameter.
+  /// a parameter, and has no spelling with escapes.
   Found find(Request& request) const;
 
  private:

@@ -84,6 +84,7 @@ Server::Server(Clock& clock, Routes routes, ServerOptions options) {
       .limits = limits,
       .trusted = Networks{options.trusted},
       .balancers = Networks{options.proxy_protocol},
+      .vary = options.vary,
       .places = {},
   });
   shared_->places.limit(limits.connections, limits.connections_of_a_client);

@@ -43,6 +43,9 @@ struct ServerOptions {
   std::vector<std::string> trusted;
   /// Networks of balancers that begin each connection with the PROXY protocol, version 2.
   std::vector<std::string> proxy_protocol;
+  /// Fields by which clients say who they are, for Vary. An answer without a Cache-Control of its
+  /// own is kept by nobody (no-store); over TLS browsers are told to come by TLS (HSTS).
+  std::string vary;
   ApiDocument api;
   /// Asked in the thread of a loop by /readyz: why no clients should come now; empty: they may.
   std::function<std::string()> not_ready_because;

@@ -36,6 +36,7 @@ struct Shared {
   Limits limits;
   Networks trusted;
   Networks balancers;  // that speak the PROXY protocol
+  std::string vary;    // see ServerOptions
   Places places;
 };
 
@@ -60,6 +61,7 @@ class Worker final : private Mailbox::Owner, private loop::EventHandler {
   const Limits& limits() const noexcept { return shared_.limits; }
   const Routes& routes() const noexcept { return shared_.routes; }
   const Networks& trusted() const noexcept { return shared_.trusted; }
+  std::string_view vary() const noexcept { return shared_.vary; }
   Counts& counts() noexcept { return counts_; }
   const std::shared_ptr<Mailbox>& mailbox() const noexcept { return mailbox_; }
   bool is_draining() const noexcept { return is_draining_; }

@@ -79,6 +79,7 @@ Answer answer_of(const Value& reply) {
   answer.rate = std::max<std::int64_t>(1, number(14));
   answer.interval = milliseconds{number(15)};
   answer.hold = milliseconds{number(16)};
+  if (number(17) > 0) place.stay_until = WallTime{microseconds{number(17)}};
   return answer;
 }
 

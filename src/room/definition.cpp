@@ -18,6 +18,8 @@ constexpr std::size_t longest_visitor = 128;
 constexpr milliseconds longest_interval = std::chrono::days{1};
 constexpr milliseconds shortest_hold = std::chrono::seconds{1};
 constexpr milliseconds longest_hold = std::chrono::days{1};
+constexpr milliseconds shortest_stay = std::chrono::seconds{1};
+constexpr milliseconds longest_stay = std::chrono::days{30};
 constexpr milliseconds shortest_ticket = std::chrono::minutes{1};
 constexpr milliseconds longest_ticket = std::chrono::days{30};
 
@@ -61,6 +63,8 @@ void check(const WaitingRoomDefinition& definition) {
   check_inside(definition.name, definition.inside);
   check_range(definition.name, "hold in ms", definition.hold.count(), shortest_hold.count(),
               longest_hold.count());
+  check_range(definition.name, "stay in ms", definition.stay.count(), shortest_stay.count(),
+              longest_stay.count());
   if (definition.opens_at && *definition.opens_at < WallTime{})
     throw Error{Errc::bad_argument,
                 fmt::format("waiting room '{}' opens before 1970", definition.name)};
@@ -79,24 +83,29 @@ void check_visitor(const std::string& name, const std::string& visitor) {
 }
 
 std::optional<WaitingRoomDefinition> definition_of(const std::string& name, const Value& reply) {
-  if (reply.is_null()) return std::nullopt;
+  const auto& made = reply.as_items().at(0);
+  const auto& stay = reply.as_items().at(1);
+  if (made.is_null()) return std::nullopt;
   std::vector<std::optional<std::int64_t>> numbers;
-  for (std::string_view rest = reply.as_text();;) {
+  for (std::string_view rest = made.as_text();;) {
     const auto end = std::min(rest.find(' '), rest.size());
     numbers.push_back(parse_integer<std::int64_t>(rest.substr(0, end)));
     if (end == rest.size()) break;
     rest.remove_prefix(end + 1);
   }
+  numbers.push_back(stay.is_null() ? 0 : parse_integer<std::int64_t>(stay.as_text()));
   const auto missing = [](const auto& number) { return !number.has_value(); };
-  if (numbers.size() != 5 || std::any_of(numbers.begin() + 1, numbers.end(), missing))
-    throw Error{Errc::corrupt, fmt::format("waiting room '{}': its definition is damaged: '{}'",
-                                           name, reply.as_text())};
+  if (numbers.size() != 6 || std::any_of(numbers.begin() + 1, numbers.end(), missing))
+    throw Error{Errc::corrupt,
+                fmt::format("waiting room '{}': its definition is damaged: '{}', stay '{}'", name,
+                            made.as_text(), stay.is_null() ? "" : stay.as_text())};
   WaitingRoomDefinition definition{.name = name};
   if (numbers[0]) definition.opens_at = WallTime{std::chrono::microseconds{*numbers[0]}};
   definition.rate = *numbers[1];
   definition.interval = milliseconds{*numbers[2]};
   definition.inside = *numbers[3];
   definition.hold = milliseconds{*numbers[4]};
+  definition.stay = milliseconds{*numbers[5]};
   return definition;
 }
 
@@ -111,6 +120,7 @@ std::string difference(const WaitingRoomDefinition& there, const WaitingRoomDefi
   compare("interval in ms", there.interval.count(), here.interval.count());
   compare("inside", there.inside, here.inside);
   compare("hold in ms", there.hold.count(), here.hold.count());
+  compare("stay in ms", there.stay.count(), here.stay.count());
   compare("opening in us", opening(there), opening(here));
   return text;
 }

@@ -34,7 +34,7 @@ void check_inside(const std::string& name, std::int64_t inside);
 void check_visitor(const std::string& name, const std::string& visitor);
 
 /// Of a reply of the scripts create and load: as the room was made, whatever was changed since.
-/// Empty: there is no such room. Throws Error (corrupt).
+/// Empty: there is no such room. A stay of zero: the room knows no longest. Throws Error (corrupt).
 std::optional<WaitingRoomDefinition> definition_of(const std::string& name, const Value& reply);
 
 /// "rate 5 there, 6 here; ...": empty when they are the same.

@@ -2,7 +2,8 @@
 -- KEYS[1] room hash
 -- KEYS[2] visitors hash: visitor to 'place' or, when it was drawn, 'place:position'
 -- KEYS[3] called zset, KEYS[4] inside zset: position; score: until when, us
--- KEYS[5] heard: of each position 4 bytes, when its visitor was last heard of, in ticks
+-- KEYS[5] heard: of each position 4 bytes, when its visitor was last heard of before he was called,
+--         then when he was let in, in ticks
 -- KEYS[6] entries: of each of the last entries 8 bytes, when it was, us
 --
 -- Places are numbers of arrival. At the opening those that there are become positions by the draw,
@@ -16,7 +17,8 @@ local call = redis.call
 local names = {'rate', 'interval', 'limit', 'hold', 'born', 'places', 'front', 'entered', 'gone',
                'paced', 'skew', 'last',
                'opens', 'opened', 'drawn', 'units', 'paused', 'closed', 'mark', 'mark_front',
-               'mark_before', 'mark_before_front'}
+               'mark_before', 'mark_before_front',
+               'stay', 'stays_since'}  -- older versions make rooms without the last two
 local always = 12  -- so many of them stand in each room
 local room, changes = {}, {}
 
@@ -64,6 +66,11 @@ local function ticks_now()
   return math.floor((now - room.born) / tick) + 1
 end
 
+local function time_of(ticks)
+  return math.max(room.opened, room.born + ticks * tick)
+end
+
+-- Of those inside, the room forgets them at the end of their stay, too.
 local function forget_silent(key)
   local silent = call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 200)
   if #silent > 0 then
@@ -104,7 +111,7 @@ local function advance()
     local at = 4 * (front - room.front) + 1
     local ticks = at + 3 <= #heard and struct.unpack('<I4', heard, at) or 0
     if ticks ~= gone_tick then
-      local since = math.min(now, math.max(room.opened, room.born + ticks * tick))
+      local since = math.min(now, time_of(ticks))
       if since + hold <= now then
         gone = gone + 1
       elseif free > 0 and now - paced >= step then
@@ -204,7 +211,31 @@ local function rate_allows()
   return true, 0
 end
 
--- How he stands, now that he was heard of: state, until when, how long until the rate lets him in.
+-- When he has been inside for the longest; 0: the room knows no longest stay.
+local function end_of_stay()
+  if not room.stay then
+    return 0
+  end
+  local noted = call('GETRANGE', KEYS[5], 4 * (position - 1), 4 * position - 1)
+  local began = time_of(#noted == 4 and struct.unpack('<I4', noted) or 0)
+  return math.max(began, room.stays_since or 0) + room.stay * 1000
+end
+
+-- He is inside, and was heard of. A process of an older version may have let him stay for longer.
+local function go_on_inside()
+  local ends = end_of_stay()
+  if ends > 0 and ends <= now then
+    call('ZREM', KEYS[4], position)
+    set('gone', room.gone + 1)
+    return 'left', 0, 0
+  end
+  local until_us = ends > 0 and math.min(now + hold, ends) or now + hold
+  call('ZADD', KEYS[4], until_us, position)
+  return 'inside', until_us, 0, ends
+end
+
+-- How he stands, now that he was heard of: state, until when, how long until the rate lets him in,
+-- when his stay ends.
 local function stand()
   if not place then
     return 'left', 0, 0
@@ -222,8 +253,7 @@ local function stand()
     advance()
   end
   if call('ZSCORE', KEYS[4], position) then
-    call('ZADD', KEYS[4], now + hold, position)
-    return 'inside', now + hold, 0
+    return go_on_inside()
   end
   if not call('ZSCORE', KEYS[3], position) then
     return 'left', 0, 0
@@ -234,28 +264,32 @@ local function stand()
   end
   if allowed then
     call('ZREM', KEYS[3], position)
-    call('ZADD', KEYS[4], now + hold, position)
-    return 'inside', now + hold, 0
+    hear(position, ticks_now())
+    return go_on_inside()
   end
   call('ZADD', KEYS[3], now + hold, position)
   return 'waiting', 0, wait
 end
 
-local function answer(state, until_us, wait)
+local function answer(state, until_us, wait, ends)
   save()
+  ends = ends or 0
   return {state, place or 0, position or 0, room.front, room.places,
           until_us > 0 and until_us - room.skew or 0, math.ceil(wait), clock, room.opens or 0,
           room.units or -1, room.paused and 1 or 0, room.closed and 1 or 0,
           now - (room.mark_before or room.mark or now),
           room.front - (room.mark_before_front or room.mark_front or room.front),
-          room.rate, room.interval, room.hold}
+          room.rate, room.interval, room.hold, ends > 0 and ends - room.skew or 0}
 end
 
 -- script create
--- Make a room, unless it is there.
+-- Make a room, unless it is there. One that an older version has made is given the longest stay,
+-- which begins now for those who are inside.
 -- ARGV[1] seed   ARGV[2] SHA-256 of it   ARGV[3] opens, us; empty: now
--- then rate, interval, limit, hold
+-- then rate, interval, limit, hold, stay
 -- Reply: as that of load
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 if redis.call('EXISTS', KEYS[1]) == 0 then
   -- Each raises WRONGTYPE where the key is no room's; else it is what a room left that was lost.
   redis.call('HGET', KEYS[2], '')
@@ -264,9 +298,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('GETRANGE', KEYS[5], 0, 0)
   redis.call('GETRANGE', KEYS[6], 0, 0)
   redis.call('DEL', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6])
-  local time = redis.call('TIME')
-  local now = time[1] * 1000000 + time[2]
-  redis.call('HSET', KEYS[1], 'definition', table.concat(ARGV, ' ', 3), 'seed', ARGV[1],
+  redis.call('HSET', KEYS[1], 'definition', table.concat(ARGV, ' ', 3, 7), 'seed', ARGV[1],
              'commitment', ARGV[2], 'rate', ARGV[4], 'interval', ARGV[5], 'limit', ARGV[6],
              'hold', ARGV[7], 'born', now, 'places', 0, 'front', 0, 'entered', 0, 'gone', 0,
              'paced', 0, 'skew', 0, 'last', now)
@@ -276,11 +308,15 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
     redis.call('HSET', KEYS[1], 'opens', ARGV[3])
   end
 end
-return redis.call('HGET', KEYS[1], 'definition')
+if redis.call('HSETNX', KEYS[1], 'stay', ARGV[8]) == 1 then
+  redis.call('HSET', KEYS[1], 'stays_since', now)
+end
+return redis.call('HMGET', KEYS[1], 'definition', 'stay')
 
 -- script load
--- Reply: 'opens rate interval limit hold' with which it was made; nil: there is no such room
-return redis.call('HGET', KEYS[1], 'definition')
+-- Reply: {'opens rate interval limit hold' with which it was made, stay}; nil: there is no such
+-- room, or it knows no longest stay
+return redis.call('HMGET', KEYS[1], 'definition', 'stay')
 
 -- script enter
 -- Give a visitor a place, unless he has one, and say how he stands.
@@ -291,7 +327,7 @@ return redis.call('HGET', KEYS[1], 'definition')
 if find() then
   return to_be_drawn()
 end
-local state, until_us, wait = stand()
+local state, until_us, wait, ends = stand()
 if state == 'left' and not room.closed then
   place = room.places + 1
   position = room.opened and place
@@ -300,9 +336,9 @@ if state == 'left' and not room.closed then
   if position then
     hear(position, ticks_now())
   end
-  state, until_us, wait = stand()
+  state, until_us, wait, ends = stand()
 end
-return answer(state, until_us, wait)
+return answer(state, until_us, wait, ends)
 
 -- script state
 -- Say how a visitor stands, and let him in when it is his turn.
@@ -342,13 +378,13 @@ return {state}
 
 -- script status
 -- Reply: {rate, interval, limit, hold, opens or 0, places, front, called, inside, entered, gone,
---         units or -1, 1 open, 1 paused, 1 closed}
+--         units or -1, 1 open, 1 paused, 1 closed, stay or 0}
 -- include room/room.lua room
 advance()
 save()
 return {room.rate, room.interval, room.limit, room.hold, room.opens or 0, room.places, room.front,
         call('ZCARD', KEYS[3]), call('ZCARD', KEYS[4]), room.entered, room.gone, room.units or -1,
-        room.opened and 1 or 0, room.paused and 1 or 0, room.closed and 1 or 0}
+        room.opened and 1 or 0, room.paused and 1 or 0, room.closed and 1 or 0, room.stay or 0}
 
 -- script change
 -- ARGV: pairs of a field and its value; empty: the field goes. What was so far happens first.

@@ -62,8 +62,9 @@ class WaitingRoom::Impl {
     const std::string interval = fmt::to_string(wanted.interval.count());
     const std::string inside = fmt::to_string(wanted.inside);
     const std::string hold = fmt::to_string(wanted.hold.count());
-    auto asked =
-        run(scripts::room_create, {seed, commitment, opens, rate, interval, inside, hold}, once);
+    const std::string stay = fmt::to_string(wanted.stay.count());
+    auto asked = run(scripts::room_create,
+                     {seed, commitment, opens, rate, interval, inside, hold, stay}, once);
     const Value reply = co_await asked;
     const auto there = room::definition_of(name_, reply);
     if (!there)
@@ -133,6 +134,7 @@ class WaitingRoom::Impl {
     if (number(11) >= 0) status.units_left = number(11);
     status.paused = number(13) == 1;
     status.closed = number(14) == 1;
+    if (number(15) > 0) status.stay = milliseconds{number(15)};
     co_return status;
   }
 

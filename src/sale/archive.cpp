@@ -10,6 +10,7 @@
 #include "base/descriptor.hpp"
 #include "base/instant.hpp"
 #include "sale/buckets/bucket_name.hpp"
+#include "sale/order_life.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/records.hpp"
 #include "sale/sale.lua.hpp"
@@ -63,9 +64,19 @@ class WholeFile {
   Descriptor file_;
 };
 
-/// As a field of CSV.
+/// As a field of CSV. What a spreadsheet would run is escaped as what is no text: a beginning of a
+/// formula, also of full width, and the ';' that begins a cell where a comma is in numbers.
 std::string quoted(const std::string& bytes) {
   auto text = to_column(bytes);
+  for (const std::string_view begin :
+       {"=", "+", "-", "@", "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"}) {
+    if (!text.starts_with(begin)) continue;
+    std::string escaped;
+    for (const char c : begin) escaped += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    text.replace(0, begin.size(), escaped);
+  }
+  for (auto at = text.find(';'); at != text.npos; at = text.find(';', at))
+    text.replace(at, 1, "%3B");
   if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string field = "\"";
   for (const char c : text) {
@@ -97,6 +108,34 @@ void need_closed_siblings(Store& store, const SaleDefinition& bucket) {
   }
 }
 
+/// Of a sale that is paid for: no worker looks at an archived one, so nothing may be left for it.
+/// Refunds and messages need the database alone, and go on.
+void need_ended_orders(const std::string& sale, OrderStore& orders) {
+  const auto figures = orders.figures(sale);
+  std::int64_t awaiting = 0;
+  for (const auto& count : figures.orders)
+    if (transition(count.state, OrderEvent::expired)) awaiting += count.orders;
+  if (awaiting == 0 && figures.payments_asking == 0) return;
+  throw Error{
+      Errc::server,
+      fmt::format("sale '{}' is not archived: {} order(s) await their payment, the first of "
+                  "them until {}, and {} late payment(s) the store; cancel them, or archive "
+                  "again when their time has passed. The sale is closed",
+                  sale, awaiting,
+                  figures.next_due ? to_text(*figures.next_due) : "a time that is not there",
+                  figures.payments_asking)};
+}
+
+/// Payments of orders that the sale never had wait for nothing any more.
+void flag_orphans(const std::string& sale, OrderPayments& payments) {
+  for (;;) {
+    const auto waiting = payments.list(sale, PaymentState::waiting, page_size);
+    bool is_any_ended = false;
+    for (const auto& kept : waiting) is_any_ended |= payments.apply(kept.payment).now;
+    if (!is_any_ended) return;
+  }
+}
+
 /// Every order is in the database, and the audit says so.
 void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_token& stop) {
   const auto& name = sale.definition().name;
@@ -118,6 +157,7 @@ void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_
                               name, status.waiting)};
   }
   sale.settle(orders);
+  if (sale.definition().payment) need_ended_orders(name, orders);
   for (const auto& check : audit(store, sale, orders).checks)
     if (!check.ok)
       throw Error{Errc::corrupt,
@@ -141,7 +181,7 @@ void export_orders(OrderStore& orders, const std::string& sale, const std::strin
     auto reason = reasons.begin();
     std::string text;
     for (const auto& order : page)
-      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", order.number, order.id,
+      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
                           quoted(order.buyer.value), order.n, order.units, to_text(order.issued_at),
                           quoted(order.request.value), to_string(order.state),
                           stands(order.state) ? "" : quoted(*reason++));
@@ -182,6 +222,7 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
   const auto now = fmt::to_string(store.time().get().time_since_epoch().count());
   if (!begun)
     orders.keep_definition(name, {{"archived", now}});  // before the store: it may be lost
+  flag_orphans(name, orders.payments());
   auto at = now;
   for (const auto& [field, value] : orders.definition(name))
     if (field == "archived") at = value;

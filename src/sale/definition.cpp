@@ -138,6 +138,8 @@ void check_name(std::string_view name) {
     throw Error{
         Errc::bad_argument,
         fmt::format("sale '{}': a name has no braces, they mark the slot in Redis Cluster", name)};
+  if (name == "*")
+    throw Error{Errc::bad_argument, "a sale is not called '*': a token for '*' is for all sales"};
 }
 
 void check(const SaleDefinition& sale) {

@@ -31,6 +31,10 @@ inline constexpr std::string_view group = "workers";
 
 /// In the field `recovering`: the store lost the sale, and it was created again.
 inline constexpr std::string_view shut_as_lost = "lost";
+/// There too: its database has lost what it had committed.
+inline constexpr std::string_view shut_as_rolled_back = "rolled back";
+/// There too: the sale is sold in another store by now. recover() opens it on demand alone.
+inline constexpr std::string_view shut_as_fenced = "fenced";
 
 /// For scripts that do the same when they run twice, as each request carries its id.
 inline constexpr CallOptions repeatable{.repeatable = true};

@@ -59,17 +59,18 @@ std::vector<OrderEntry> entries_of(const Value& entries) {
 
 }  // namespace
 
-void OrderQueue::acknowledge(std::span<const std::string> done) {
+void OrderQueue::acknowledge(std::span<const std::string> done, std::string_view mark) {
   if (done.empty()) return;
-  const std::vector<std::string_view> keys{keys_.orders};
-  std::vector<std::string_view> args{group};
+  const std::vector<std::string_view> keys{keys_.orders, keys_.sale};
+  std::vector<std::string_view> args{group, mark};
   args.insert(args.end(), done.begin(), done.end());
   store_.run(scripts::sale_acknowledge, Words{keys}, Words{args}, repeatable).get();
 }
 
-Task<Value> OrderQueue::acknowledge_and_read(std::span<const std::string> done, std::size_t most) {
-  const std::vector<std::string_view> keys{keys_.orders};
-  std::vector<std::string_view> args{group};
+Task<Value> OrderQueue::acknowledge_and_read(std::span<const std::string> done, std::string mark,
+                                             std::size_t most) {
+  const std::vector<std::string_view> keys{keys_.orders, keys_.sale};
+  std::vector<std::string_view> args{group, mark};
   args.insert(args.end(), done.begin(), done.end());
   const auto count = fmt::to_string(most);
   Batch batch;

@@ -32,10 +32,12 @@ class OrderQueue {
 
   const std::string& consumer() const noexcept { return consumer_; }
 
-  void acknowledge(std::span<const std::string> done);
+  /// `mark`: how far the database has come, which the store keeps.
+  void acknowledge(std::span<const std::string> done, std::string_view mark);
   /// Acknowledges `done` and reads what is there, without waiting; for entries_read(). REQUIRES:
   /// `done` lives on.
-  Task<Value> acknowledge_and_read(std::span<const std::string> done, std::size_t most);
+  Task<Value> acknowledge_and_read(std::span<const std::string> done, std::string mark,
+                                   std::size_t most);
   static std::vector<OrderEntry> entries_read(const Value& reply);
   /// Waits up to `wait` for entries.
   std::vector<OrderEntry> read(std::size_t most, std::chrono::milliseconds wait);

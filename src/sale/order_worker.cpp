@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <map>
 #include <mutex>
 
 #include "base/process.hpp"
@@ -37,6 +38,12 @@ void check(const OrderWorkerOptions& options) {
 
 using namespace std::chrono_literals;
 
+/// What goes on is said again so often.
+constexpr auto pause_between_lines = 1min;
+
+/// The sale has ended: there is nothing to work for any more.
+struct IsArchived {};
+
 /// Of an order that is not paid in time its buyer and those who wait hear within a second.
 constexpr auto pause_between_deadlines = 500ms;
 /// Each is a transaction, and orders wait meanwhile.
@@ -70,9 +77,10 @@ struct ReadAhead {
   Completion finished;
 };
 
-Task<void> carry_out(ReadAhead& ahead, sale::OrderQueue& queue, std::size_t most) {
+Task<void> carry_out(ReadAhead& ahead, sale::OrderQueue& queue, std::string mark,
+                     std::size_t most) {
   try {
-    auto reading = queue.acknowledge_and_read(ahead.committed, most);
+    auto reading = queue.acknowledge_and_read(ahead.committed, std::move(mark), most);
     ahead.reply = co_await reading;
   } catch (...) {
     ahead.failure = std::current_exception();
@@ -132,7 +140,8 @@ class OrderWorker::Impl {
   std::chrono::milliseconds pause_between_looks() const {
     return std::max<std::chrono::milliseconds>(options_.claim_after / 2, 1ms);
   }
-  void note_failure(const Error& failure);
+  void note_failure(const Error& failure, std::string_view what_follows);
+  void say(LogLevel level, std::string line);
   void count_failure(const Error& failure);
 
   Entries take(const std::stop_token& stop, bool may_wait);
@@ -197,6 +206,7 @@ class OrderWorker::Impl {
   SteadyTime next_look_at_gate_{};
   std::optional<std::int64_t> settle_from_;  // empty: from the beginning, when it is time
   std::optional<SteadyTime> kept_at_;
+  std::map<std::string, SteadyTime> said_;  // lines of the log, and when
   bool drains_ = false;
   bool group_is_lost_ = false;
   bool sale_is_gone_ = false;
@@ -209,6 +219,10 @@ class OrderWorker::Impl {
 void OrderWorker::Impl::work(const std::stop_token& stop, bool until_empty) {
   try {
     bring_in_all(stop, until_empty);
+  } catch (const IsArchived&) {  // its stream has gone, and nothing is to be handed over
+    log(LogLevel::info, fmt::format("sale '{}' is archived: its worker ends", sale_.name));
+    if (ahead_) wait_for(*ahead_).get();
+    return;
   } catch (...) {
     leave();
     throw;
@@ -248,27 +262,33 @@ void OrderWorker::Impl::leave() {
   try {  // once is enough: what is not acknowledged here is claimed, found in the database and
          // acknowledged then
     if (ahead_) await_read_ahead();  // the worker could not finish; what was read stays pending
-    queue_.acknowledge(committed_);
+    queue_.acknowledge(committed_, orders_.mark(sale_.name));
     committed_.clear();
     queue_.leave();
   } catch (const Error& failure) {
-    note_failure(failure);
+    note_failure(failure, "the worker ends, and another one brings in what it has read");
   }
 }
 
 /// Repeats `work` until it succeeds. False: `stop` came first.
 template <class Do>
 bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
-  for (;;) {
+  bool is_doubtful = false;
+  for (bool has_failed = false;; has_failed = true) {
     try {
+      if (is_doubtful) sale::attach(store_, sale_, orders_);  // a backup may have been restored
       if (options_.recovers) recover_if_needed();
       if (group_is_lost_) make_group();
       work();
       pauses_.reset();
+      if (has_failed) say(LogLevel::info, fmt::format("sale '{}': the worker goes on", sale_.name));
       return true;
     } catch (const Error& failure) {
+      is_doubtful = failure.errc() == Errc::database;
+      // Where the sale is sold in another store by now, nobody is to buy in this one.
+      if (failure.errc() == Errc::config_mismatch) sale::attach(store_, sale_, orders_);
       if (is_final(failure) || (drains_ && (sale_is_gone_ || sale_is_lost_))) throw;
-      note_failure(failure);
+      note_failure(failure, "orders wait, the worker tries again");
       group_is_lost_ |= sale::is_group_lost(failure);
       reread_from_ = "-";
     }
@@ -278,6 +298,9 @@ bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
 
 void OrderWorker::Impl::make_group() {
   sale_is_gone_ = !queue_.make_group();
+  if (sale_is_gone_ && !drains_ &&
+      store_.run({"HEXISTS", keys_.sale, "archived"}).get().as_integer() == 1)
+    throw IsArchived{};
   if (sale_is_gone_)
     throw Error{Errc::server,
                 fmt::format("sale '{}' is not in the store any more, or archived; 'sluice sale "
@@ -298,10 +321,18 @@ bool OrderWorker::Impl::rest(std::chrono::nanoseconds time, const std::stop_toke
   return !stop.stop_requested();
 }
 
-void OrderWorker::Impl::note_failure(const Error& failure) {
-  log(LogLevel::warning, fmt::format("sale '{}': orders wait, the worker tries again: {}",
-                                     sale_.name, failure.message()));
+void OrderWorker::Impl::note_failure(const Error& failure, std::string_view what_follows) {
+  say(LogLevel::warning,
+      fmt::format("sale '{}': {}: {}", sale_.name, what_follows, failure.message()));
   count_failure(failure);
+}
+
+/// Once, and while it goes on once a minute.
+void OrderWorker::Impl::say(LogLevel level, std::string line) {
+  const auto now = clock_.steady();
+  std::erase_if(said_, [&](const auto& said) { return said.second + pause_between_lines <= now; });
+  const auto [said, is_new] = said_.emplace(std::move(line), now);
+  if (is_new) log(level, said->first);
 }
 
 void OrderWorker::Impl::count_failure(const Error& failure) {
@@ -317,7 +348,7 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, 
     if (auto entries = await_read_ahead(); !entries.empty()) return entries;
   if (stop.stop_requested() && reread_from_.empty()) return {};
 
-  queue_.acknowledge(committed_);
+  queue_.acknowledge(committed_, orders_.mark(sale_.name));
   committed_.clear();
   if (auto entries = reread(); !entries.empty() || stop.stop_requested()) return entries;
   if (clock_.steady() >= next_look_at_deadlines_) look_at_deadlines();
@@ -337,7 +368,7 @@ void OrderWorker::Impl::read_ahead() {
   ahead_ = std::make_unique<ReadAhead>(driver_);
   ahead_->committed = std::move(committed_);
   committed_.clear();
-  spawn(carry_out(*ahead_, queue_, options_.batch));
+  spawn(carry_out(*ahead_, queue_, orders_.mark(sale_.name), options_.batch));
 }
 
 OrderWorker::Impl::Entries OrderWorker::Impl::await_read_ahead() {
@@ -393,7 +424,7 @@ void OrderWorker::Impl::settle_some() {
   try {
     std::rethrow_exception(some.lost);
   } catch (const Error& lost) {
-    log(LogLevel::warning, lost.message());
+    say(LogLevel::warning, lost.message());
     count_failure(lost);
   }
 }
@@ -420,7 +451,7 @@ OrderWorker::Impl::Money OrderWorker::Impl::bring_in_money() {
     } catch (const Error& failure) {
       if (failure.errc() != Errc::corrupt) throw;
       is_sound = false;
-      note_failure(failure);
+      note_failure(failure, "a row is damaged, and left as it is");
     }
   };
   const auto ready = money.ready(sale_.name, most_settled);
@@ -480,7 +511,8 @@ bool OrderWorker::Impl::try_alone(const sale::OrderQueue::Suspect& suspect,
   Entries alone;
   alone.push_back(std::move(*entry));
   if (!bring_in(std::move(alone), stop, false)) return false;
-  queue_.acknowledge(committed_);  // at once: the next one may be the end of this worker
+  // At once: the next one may be the end of this worker.
+  queue_.acknowledge(committed_, orders_.mark(sale_.name));
   committed_.clear();
   return true;
 }
@@ -599,7 +631,7 @@ bool OrderWorker::Impl::begin_again(const std::stop_token& stop) {
   try {
     if (ahead_) await_read_ahead();
   } catch (const Error& failure) {
-    note_failure(failure);
+    note_failure(failure, "what was read is read again");
   }
   drop_all();
   const auto before = epoch_;
@@ -627,6 +659,17 @@ void OrderWorker::Impl::bury(const std::string& id, const std::string& reason) {
       fmt::format("sale '{}': entry {} is a dead letter: {}", sale_.name, id, reason));
   count(metrics().sale_dead_letters);
   record([](WorkerProgress& progress) { ++progress.dead; });
+}
+
+WorkerProgress& WorkerProgress::operator+=(const WorkerProgress& more) {
+  inserted += more.inserted;
+  repeated += more.repeated;
+  claimed += more.claimed;
+  dead += more.dead;
+  recoveries += more.recoveries;
+  failures += more.failures;
+  if (!more.last_failure.empty()) last_failure = more.last_failure;
+  return *this;
 }
 
 OrderWorker::OrderWorker(Store& store, const Sale& sale, OrderStore& orders,

@@ -1,9 +1,12 @@
 -- script acknowledge
 -- Forget entries that are safe in the database.
--- KEYS[1] orders stream   ARGV[1] consumer group   ARGV[2..] entry ids
+-- KEYS[1] orders stream   KEYS[2] sale hash
+-- ARGV[1] consumer group   ARGV[2] how far the database has come   ARGV[3..] entry ids
 -- Reply: how many were still pending
+-- include sale/recovery.lua raise_mark
+if redis.call('hexists', KEYS[2], 'capacity') == 1 then raise_mark(KEYS[2], ARGV[2]) end
 local acknowledged = 0
-for at = 2, #ARGV, 4000 do  -- Lua has room for some 8000 words on its stack
+for at = 3, #ARGV, 4000 do  -- Lua has room for some 8000 words on its stack
   local last = math.min(at + 3999, #ARGV)
   acknowledged = acknowledged + redis.call('xack', KEYS[1], ARGV[1], unpack(ARGV, at, last))
   redis.call('xdel', KEYS[1], unpack(ARGV, at, last))

@@ -7,6 +7,7 @@
 #include "base/json.hpp"
 #include "base/json_value.hpp"
 #include "sale/payment_terms.hpp"
+#include "sale/payment_text.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
@@ -29,30 +30,101 @@ constexpr TextMember text_members[] = {
 
 /// What is wrong with it; empty: it is read.
 std::string read_payment(const JsonValue& body, Payment& payment) {
-  for (const auto& [name, field, longest] : text_members) {
-    const auto* const member = body.find(name);
-    const auto* const text = member ? member->as_text() : nullptr;
-    if (!text || text->empty() || text->size() > longest)
-      return fmt::format("'{}' is not a text of 1 to {} bytes", name, longest);
-    payment.*field = *text;
-  }
+  for (const auto& [name, field, longest] : text_members)
+    if (auto why = sale::read_text(body, name, longest, payment.*field); !why.empty()) return why;
   if (!sale::is_currency(payment.currency)) return "'currency' is not three capital letters";
-  const auto* const amount = body.find("amount");
-  const auto* const units = amount ? amount->as_integer() : nullptr;
-  if (!units || *units < 1) return "'amount' is not an integer above 0";
-  payment.amount = *units;
-  return {};
+  return sale::read_amount(body, "amount", payment.amount);
 }
 
 }  // namespace
 
-HmacPayments::HmacPayments(std::string name, WebhookKeys keys)
-    : name_(std::move(name)), keys_(std::move(keys)) {
-  if (!sale::is_provider_name(name_))
+std::string sale::read_text(const JsonValue& object, std::string_view name, std::size_t longest,
+                            std::string& into) {
+  const auto* const member = object.find(name);
+  const auto* const text = member ? member->as_text() : nullptr;
+  if (!text || text->empty() || text->size() > longest)
+    return fmt::format("'{}' is not a text of 1 to {} bytes", name, longest);
+  into = *text;
+  return {};
+}
+
+std::string sale::read_amount(const JsonValue& object, std::string_view name, std::int64_t& into) {
+  const auto* const amount = object.find(name);
+  const auto* const units = amount ? amount->as_integer() : nullptr;
+  if (!units || *units < 1) return fmt::format("'{}' is not an integer above 0", name);
+  into = *units;
+  return {};
+}
+
+void sale::check_provider_name(const std::string& name) {
+  if (!is_provider_name(name))
     throw Error{Errc::bad_argument,
                 fmt::format("a payment provider's name has 1 to 32 letters, digits, '-' or '_'; "
                             "'{}' is none",
-                            name_)};
+                            name)};
+}
+
+namespace {
+
+bool is_same_letter(char one, char other) noexcept {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return lower(one) == lower(other);
+}
+
+}  // namespace
+
+std::optional<std::string_view> ProviderRequest::field(std::string_view name) const noexcept {
+  std::optional<std::string_view> found;
+  for (const auto& [other, value] : fields) {
+    if (!std::ranges::equal(other, name, is_same_letter)) continue;
+    if (found) return std::nullopt;
+    found = value;
+  }
+  return found;
+}
+
+std::string refund_key(const Refund& refund) { return fmt::format("{}.{}", refund.id, refund.seq); }
+
+std::string PaymentProvider::refusal_of(int status, std::string_view) const {
+  return status / 100 == 2 ? std::string{}
+                           : fmt::format("answered {}{}", status,
+                                         status / 100 == 3 ? "; redirects are not followed" : "");
+}
+
+HmacPayments::HmacPayments(std::string name, WebhookKeys keys)
+    : name_(std::move(name)), keys_(std::move(keys)) {
+  sale::check_provider_name(name_);
+}
+
+PaymentNotice HmacPayments::read(const ProviderRequest& webhook, WallTime now) const {
+  const auto id = webhook.field("webhook-id");
+  const auto timestamp = webhook.field("webhook-timestamp");
+  const auto signature = webhook.field("webhook-signature");
+  if (!id || !timestamp || !signature)
+    return {.trust = PaymentNotice::Trust::not_signed,
+            .why = "webhook-id, webhook-timestamp and webhook-signature, once each"};
+  return read(WebhookHead{.id = std::string{*id},
+                          .timestamp = std::string{*timestamp},
+                          .signature = std::string{*signature}},
+              webhook.body, now);
+}
+
+ProviderRequest HmacPayments::refund(const Refund& refund, WallTime now) const {
+  const auto key = refund_key(refund);
+  auto body = Json::object({{"id", key},
+                            {"sale", refund.sale},
+                            {"order", refund.order},
+                            {"payment", refund.event},
+                            {"amount", refund.amount},
+                            {"currency", refund.currency}})
+                  .text();
+  auto head = sign(body, fmt::format("{}-{}", refund.id, refund.seq), now);
+  return {.fields = {{"Content-Type", "application/json"},
+                     {"webhook-id", std::move(head.id)},
+                     {"webhook-timestamp", std::move(head.timestamp)},
+                     {"webhook-signature", std::move(head.signature)},
+                     {"Idempotency-Key", key}},
+          .body = std::move(body)};
 }
 
 PaymentNotice HmacPayments::read(const WebhookHead& head, std::string_view body,

@@ -13,6 +13,15 @@ local function is_shut(recovering, store)
   return recovering or (store and store ~= store_now())
 end
 
+-- part raise_mark
+-- How far the sale's database has come: never less far than before. Returns that.
+local function raise_mark(sale, mark)
+  local known = redis.call('hget', sale, 'mark') or ''
+  if mark <= known then return known end
+  redis.call('hset', sale, 'mark', mark)
+  return mark
+end
+
 -- part not_mine
 -- Another recovery has begun, or the gate is open.   KEYS[1] sale hash   ARGV[1] token
 local function not_mine() return redis.call('hget', KEYS[1], 'recovering') ~= ARGV[1] end
@@ -21,22 +30,37 @@ local function not_mine() return redis.call('hget', KEYS[1], 'recovering') ~= AR
 -- Remember which database the sale goes into, unless it goes into one already.
 -- KEYS[1] sale hash   KEYS[2] orders stream   KEYS[3] dead letters
 -- ARGV[1] the database   ARGV[2] 1: it knows the sale, or may be new
--- Reply: nil no such sale; else {the database that the sale goes into, 1 when nobody may change it}
---        The database is '' where it is not known, and is not this one: orders were brought in.
+-- ARGV[3] the store that it has the sale from, or ''   ARGV[4] how far it has come
+-- ARGV[5] the id of this store, or ''
+-- Reply: nil no such sale; else {the database that the sale goes into, 1 when nobody may change it,
+--        the id of this store, how far the database had come}
+--        The database is '' where it is not known, and is not this one: orders were brought in; or
+--        the sale is sold in another store. In this one nobody buys from it then.
 -- include sale/recovery.lua store
 -- include sale/recovery.lua is_shut
+-- include sale/recovery.lua raise_mark
 local sale = redis.call('hmget', KEYS[1], 'capacity', 'database', 'orders', 'recovering', 'store',
-                        'archived')
+                        'archived', 'home')
 if not sale[1] then return false end
-local database = sale[2] or ''
+local database, home = sale[2] or '', sale[7] or ARGV[5]
+if home == '' then return {database, 0, '', ''} end
+local is_same = string.match(database, '^%S*') == string.match(ARGV[1], '^%S+')
+if not sale[7] then redis.call('hset', KEYS[1], 'home', home) end
+if ARGV[3] ~= '' and ARGV[3] ~= home then
+  if database == '' or is_same then redis.call('hsetnx', KEYS[1], 'recovering', 'fenced') end
+  return {database, 1, home, ''}
+end
 if database == '' then
   local waiting = redis.call('xlen', KEYS[2]) + redis.call('xlen', KEYS[3])
   if ARGV[2] == '1' or tonumber(sale[3]) <= waiting then
     database = ARGV[1]
     redis.call('hset', KEYS[1], 'database', database)
+    redis.call('hdel', KEYS[1], 'mark')
+    is_same = true
   end
 end
-return {database, is_shut(sale[4], sale[5]) and not sale[6] and 1 or 0}
+return {database, is_shut(sale[4], sale[5]) and not sale[6] and 1 or 0, home,
+        is_same and raise_mark(KEYS[1], ARGV[4]) or ''}
 
 -- script shut
 -- Admit nobody until the sale was recovered: its store was lost, and the sale made again.
@@ -87,8 +111,10 @@ if lost then
 elseif tonumber(ARGV[3]) > 0 then
   redis.call('hset', KEYS[1], unpack(ARGV, 5, 4 + 2 * ARGV[3]))
 end
-redis.call('hset', KEYS[1], 'recovering', ARGV[2])
-redis.call('hdel', KEYS[1], 'moves')  -- of a bucket: its share may be lost
+local begun = redis.call('hget', KEYS[1], 'begun') or ''
+redis.call('hset', KEYS[1], 'recovering', ARGV[2], 'begun',
+           string.sub(ARGV[2] .. ' ' .. begun, 1, 131))
+redis.call('hdel', KEYS[1], 'moves', 'mark')  -- of a bucket: its share may be lost
 redis.call('set', KEYS[3], ARGV[2] .. ' ' .. store_now(), 'PX', 20000)
 -- include sale/sale.lua group
 local there = redis.call('hmget', KEYS[1], 'capacity', 'changes', 'epoch', 'closed')
@@ -153,12 +179,17 @@ return 1
 -- script raise_epoch
 -- Count a recovery that the database alone has counted: another one overtook it, and opened the
 -- gate.
--- KEYS[1] sale hash   ARGV[1] the database's epoch
+-- KEYS[1] sale hash   ARGV[1] the database's epoch   ARGV[2] the recovery that began it
 -- Reply: 1; 0 the gate is shut, and who opens it will tell
+--        -1 it began in a copy of this store: nobody buys here from now on
 -- include sale/recovery.lua store
 -- include sale/recovery.lua is_shut
-local sale = redis.call('hmget', KEYS[1], 'recovering', 'store', 'epoch')
+local sale = redis.call('hmget', KEYS[1], 'recovering', 'store', 'epoch', 'begun')
 if is_shut(sale[1], sale[2]) then return 0 end
+if ARGV[2] ~= '' and not string.find(sale[4] or '', ARGV[2], 1, true) then
+  redis.call('hset', KEYS[1], 'recovering', 'fenced')
+  return -1
+end
 if tonumber(sale[3] or 0) < tonumber(ARGV[1]) then redis.call('hset', KEYS[1], 'epoch', ARGV[1]) end
 return 1
 

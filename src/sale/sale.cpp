@@ -19,6 +19,7 @@
 #include "sale/orders.lua.hpp"
 #include "sale/sale.lua.hpp"
 #include "sale/settlement.hpp"
+#include "sale/store_of_sale.hpp"
 #include "sale/sums.hpp"
 #include "store/info.hpp"
 
@@ -359,8 +360,9 @@ Task<void> define(Store& store, SaleDefinition definition, bool was_lost) {
   auto fields = sale::fields_of(definition);
   const auto lane = co_await sale::take_lane(store, definition.name);
   const auto stock = fmt::to_string(definition.stock);
-  std::vector<std::string_view> args{sale::group, "format",   sale::format, "lane",
-                                     lane,        "capacity", stock};
+  const auto home = co_await sale::id_of_store(store);
+  std::vector<std::string_view> args{sale::group, "format", sale::format, "lane", lane,
+                                     "capacity",  stock,    "home",       home};
   if (was_lost)
     args.insert(args.end(), {"recovering", sale::shut_as_lost});
   else if (definition.bucket)
@@ -478,6 +480,7 @@ Task<Sale> Sale::create(Store& store, SaleDefinition definition) {
 
 Sale Sale::create(Store& store, SaleDefinition definition, OrderStore& orders) {
   need_no_buckets(orders, definition);
+  sale::need_sold_here(store, definition.name, orders);
   const bool was_lost = !orders.definition(definition.name).empty();
   auto sale = make(store, std::move(definition), was_lost).get();
   sale::enter(store, sale.definition(), orders);

@@ -11,6 +11,7 @@
 #include "sale/records.lua.hpp"
 #include "sale/recovery.lua.hpp"
 #include "sale/sale.lua.hpp"
+#include "sale/store_of_sale.hpp"
 #include "sale/streams.hpp"
 #include "sale/sums.hpp"
 #include "sluice/log.hpp"
@@ -25,36 +26,74 @@ bool is_same_database(std::string_view word, std::string_view other) {
   return word.substr(0, word.find(' ')) == other.substr(0, other.find(' '));
 }
 
+namespace {
+
+/// What the sale's hash says of both, after it has heard what the database says.
+struct Attached {
+  std::string database;  ///< that the sale goes into; empty: it is not known
+  bool is_shut;
+  StoreOfSale here;  ///< without an id: the sale is not there
+  std::string mark;
+};
+
+Attached attach_hash(Store& store, const SaleKeys& keys, Words args, const std::string& id) {
+  std::vector<std::string_view> all{args.begin(), args.end()};
+  all.push_back(id);
+  const std::vector<std::string_view> names{keys.sale, keys.orders, keys.dead};
+  const auto reply = store.run(scripts::sale_attach, Words{names}, Words{all}, repeatable).get();
+  if (reply.is_null()) return {.database = {}, .is_shut = false, .here = {}, .mark = {}};
+  const auto& items = reply.as_items();
+  if (items.at(2).as_text().empty())  // of an older version
+    return attach_hash(store, keys, args, id_of_store(store).get());
+  return {.database = items.at(0).as_text(),
+          .is_shut = items.at(1).as_integer() == 1,
+          .here = {.id = items.at(2).as_text(), .place = store.describe()},
+          .mark = items.at(3).as_text()};
+}
+
+[[noreturn]] void refuse_database(const SaleDefinition& sale, const std::string& goes_into,
+                                  Store& store, OrderStore& orders) {
+  constexpr std::size_t shown_size = 8;
+  const auto space = goes_into.find(' ');
+  const auto there = space == std::string::npos
+                         ? std::string{"a database that knows it"}
+                         : fmt::format("database {} ({})", goes_into.substr(0, shown_size),
+                                       goes_into.substr(space + 1));
+  throw Error{Errc::config_mismatch,
+              fmt::format("the orders of sale '{0}' in {1} go into {2}, and {3} is database {4}: "
+                          "use that one (--orders); where it is lost, 'sluice sale recover {0} "
+                          "--new-database' brings into {3} what the store has",
+                          sale.name, store.describe(), there, orders.describe(),
+                          orders.identity().substr(0, shown_size))};
+}
+
+}  // namespace
+
 bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool may_be_new) {
   const SaleKeys keys{sale.name};
   const auto word = database_word(orders);
-  const bool is_known = may_be_new || orders.stock(sale.name).has_value();
-  const auto reply = store
-                         .run(scripts::sale_attach, {keys.sale, keys.orders, keys.dead},
-                              {word, is_known ? "1" : "0"}, repeatable)
-                         .get();
-  bool is_shut = false;
-  if (!reply.is_null()) {
-    const auto& goes_into = reply.as_items().at(0).as_text();
-    is_shut = reply.as_items().at(1).as_integer() == 1;
-    if (!is_same_database(goes_into, word)) {
-      constexpr std::size_t shown_size = 8;
-      const auto space = goes_into.find(' ');
-      const auto there = space == std::string::npos
-                             ? std::string{"a database that knows it"}
-                             : fmt::format("database {} ({})", goes_into.substr(0, shown_size),
-                                           goes_into.substr(space + 1));
-      throw Error{
-          Errc::config_mismatch,
-          fmt::format("the orders of sale '{0}' in {1} go into {2}, and {3} is database {4}: "
-                      "use that one (--orders); where it is lost, 'sluice sale recover {0} "
-                      "--new-database' brings into {3} what the store has",
-                      sale.name, store.describe(), there, orders.describe(),
-                      word.substr(0, shown_size))};
-    }
-  }
+  const auto there = orders.store_of(sale.name);
+  const auto mark = orders.mark(sale.name);
+  const auto store_there = there ? there->id : std::string{};
+  const std::vector<std::string_view> args{word, may_be_new || there ? "1" : "0", store_there,
+                                           mark};
+  const auto known = attach_hash(store, keys, Words{args}, {});
+  const bool is_there = !known.here.id.empty();
+  if (is_there && !store_there.empty() && store_there != known.here.id &&
+      (known.database.empty() || is_same_database(known.database, word)))
+    throw another_store(sale.name, orders.describe(), *there, known.here);
+  if (is_there && !is_same_database(known.database, word))
+    refuse_database(sale, known.database, store, orders);
   orders.add_sale(sale.name, sale.stock);
-  return is_shut;
+  const bool is_named = is_there && store_there == known.here.id;
+  if (!is_there || (!is_named && !is_sold_here(store, sale.name, orders, known.here)))
+    return known.is_shut;
+  if (orders.sell_in(sale.name, known.here, known.mark)) return known.is_shut;
+  const auto born = store.run({"HGET", keys.sale, "born"}).get();
+  store.run(scripts::sale_shut, {keys.sale}, {shut_as_rolled_back, born.as_text()}, repeatable)
+      .get();
+  log(LogLevel::error, rolled_back(sale.name, orders.describe()));
+  return true;
 }
 
 namespace {
@@ -72,9 +111,14 @@ std::int64_t epoch_of_both(Store& store, const SaleKeys& keys, OrderStore& order
                            const std::string& sale, std::int64_t epoch) {
   const auto known = orders.epoch(sale);
   if (known <= epoch) return epoch;
-  const auto word = fmt::to_string(known);
-  const auto raised =
-      store.run(scripts::sale_raise_epoch, {keys.sale}, {word}, repeatable).get().as_integer();
+  const auto raised = store
+                          .run(scripts::sale_raise_epoch, {keys.sale},
+                               {fmt::to_string(known), orders.epoch_token(sale)}, repeatable)
+                          .get()
+                          .as_integer();
+  if (raised < 0)
+    throw another_store(sale, orders.describe(), orders.store_of(sale).value_or(StoreOfSale{}),
+                        store_of_sale(store, sale));
   return raised == 1 ? known : epoch;
 }
 

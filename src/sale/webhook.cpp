@@ -5,6 +5,7 @@
 #include "base/base64.hpp"
 #include "base/integer.hpp"
 #include "base/sha256.hpp"
+#include "sale/signed_time.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
@@ -55,11 +56,8 @@ std::string WebhookKeys::refuse(const WebhookHead& head, std::string_view body,
                                 WallTime now) const {
   if (head.id.empty() || head.id.size() > longest_message_id || head.id.contains('.'))
     return "webhook-id is missing, or none";
-  const auto second = parse_integer<std::int64_t>(head.timestamp);
-  // Of one instant there is one text; and no sum of it and five minutes overflows.
-  constexpr std::int64_t last_second = 253'402'300'799;  // of the year 9999
-  if (!second || *second < 0 || *second > last_second || fmt::to_string(*second) != head.timestamp)
-    return "webhook-timestamp is missing, or none";
+  const auto signed_at = sale::signed_time(head.timestamp);
+  if (!signed_at) return "webhook-timestamp is missing, or none";
 
   bool is_right = false;
   std::string_view rest = head.signature;
@@ -71,9 +69,21 @@ std::string WebhookKeys::refuse(const WebhookHead& head, std::string_view body,
       is_right |= equal_in_constant_time(one.substr(version.size()), signature_of(key, head, body));
   }
   if (!is_right) return "webhook-signature is missing, or not of these bytes and our secret";
-  const WallTime signed_at{std::chrono::seconds{*second}};
-  if (signed_at < now - tolerance) return "it was signed more than five minutes ago";
-  if (signed_at > now + tolerance) return "it was signed more than five minutes from now";
+  return sale::refusal_of_time(*signed_at, now);
+}
+
+std::optional<WallTime> sale::signed_time(std::string_view text) {
+  constexpr std::int64_t last_second = 253'402'300'799;  // of the year 9999
+  const auto second = parse_integer<std::int64_t>(text);
+  if (!second || *second < 0 || *second > last_second || fmt::to_string(*second) != text)
+    return std::nullopt;
+  return WallTime{std::chrono::seconds{*second}};
+}
+
+std::string sale::refusal_of_time(WallTime signed_at, WallTime now) {
+  if (signed_at < now - WebhookKeys::tolerance) return "it was signed more than five minutes ago";
+  if (signed_at > now + WebhookKeys::tolerance)
+    return "it was signed more than five minutes from now";
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "server/bearer.hpp"
 #include "server/problems.hpp"
 
@@ -43,9 +44,9 @@ Expected<BuyerId, http::Response> Buyers::named_by(const http::Request& request,
   if (request.count("Sluice-Buyer") > 1)
     return refuse_buyer(problems::unknown_buyer, "Sluice-Buyer stands there more than once");
   const auto buyer = request.field("Sluice-Buyer");
-  if (!buyer || buyer->empty() || buyer->size() > longest_id)
+  if (!buyer || buyer->empty() || buyer->size() > longest_id || !is_utf8(*buyer))
     return refuse_buyer(problems::unknown_buyer,
-                        "say who buys by the field Sluice-Buyer, of 1 to 128 bytes");
+                        "say who buys by the field Sluice-Buyer, of 1 to 128 bytes of UTF-8");
   return BuyerId{std::string{*buyer}};
 }
 
@@ -67,6 +68,7 @@ Expected<BuyerId, TokenRefusal> Buyers::check(std::string_view token, std::strin
   if (!claims && claims.error() == TokenRefusal::other_audience)
     claims = keys_->check(token, audience_of("*"), now());
   if (!claims) return Unexpected{claims.error()};
+  if (!is_utf8(claims->subject)) return Unexpected{TokenRefusal::malformed};
   return BuyerId{std::move(claims->subject)};
 }
 

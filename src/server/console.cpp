@@ -91,7 +91,8 @@ void add_console(http::Routes& routes) {
                 .path = path,
                 .operation = operation,
                 .summary = "The console: a page for operators",
-                .answers = {{200, "The page", {}, "text/html"}},
+                .answers = {{200, "The page", R"({"type":"string"})", "text/html"},
+                            {304, "As If-None-Match has it", {}}},
                 .handler = [](http::Request&& request, http::Responder&& respond) {
                   answer(request, respond, first_page);
                 }});
@@ -101,7 +102,8 @@ void add_console(http::Routes& routes) {
                 .path = path,
                 .operation = operation,
                 .summary = "A file of the console",
-                .answers = {{200, "The file", {}, "text/javascript"}},
+                .answers = {{200, "The file", R"({"type":"string"})", "*/*"},
+                            {304, "As If-None-Match has it", {}}},
                 .handler = [is_in_a_folder](http::Request&& request, http::Responder&& respond) {
                   answer(request, respond, path_of_asset(request, is_in_a_folder));
                 }});

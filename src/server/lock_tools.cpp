@@ -54,12 +54,10 @@ const std::string lock_schema =
 
 http::Response answer_of(int status, const std::string& lock, const OwnerId& owner,
                          FencingToken token, milliseconds left) {
-  auto response = http::json(status, Json::object({{"lock", lock},
-                                                   {"owner", owner.text},
-                                                   {"token", fmt::to_string(token.value)},
-                                                   {"left_ms", left.count()}}));
-  response.add("Cache-Control", "no-store");
-  return response;
+  return http::json(status, Json::object({{"lock", lock},
+                                          {"owner", owner.text},
+                                          {"token", fmt::to_string(token.value)},
+                                          {"left_ms", left.count()}}));
 }
 
 http::Response refusal_of(const lock::HeldElsewhere& held) {

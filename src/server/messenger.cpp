@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "base/json.hpp"
 #include "base/thread.hpp"
 #include "http/text.hpp"
 #include "sluice/log.hpp"
@@ -12,8 +11,8 @@
 namespace sluice::server {
 namespace {
 
-HttpFields fields_of(const WebhookHead& head, std::string media) {
-  return {{"Content-Type", std::move(media)},
+HttpFields fields_of(const WebhookHead& head) {
+  return {{"Content-Type", "application/cloudevents+json"},
           {"webhook-id", head.id},
           {"webhook-timestamp", head.timestamp},
           {"webhook-signature", head.signature}};
@@ -24,20 +23,6 @@ bool is_success(int status) { return status / 100 == 2; }
 std::string answered(const std::string& url, int status) {
   return fmt::format("{} answered {}{}", origin_of(url), status,
                      status / 100 == 3 ? "; redirects are not followed" : "");
-}
-
-/// What a provider knows a refund by, however often it is sent: ids are not given again, also by a
-/// sale that begins anew and whose numbers do.
-std::string refund_key(const Refund& refund) { return fmt::format("{}.{}", refund.id, refund.seq); }
-
-std::string refund_body(const std::string& sale, const Refund& refund) {
-  return Json::object({{"id", refund_key(refund)},
-                       {"sale", sale},
-                       {"order", refund.order},
-                       {"payment", refund.event},
-                       {"amount", refund.amount},
-                       {"currency", refund.currency}})
-      .text();
 }
 
 }  // namespace
@@ -152,8 +137,7 @@ Delivery Messenger::deliver(HttpClient& client, const SignedMessage& message) {
   Delivery failed = Delivery::failed;
   std::string why;
   try {
-    const auto fields = fields_of(message.head, "application/cloudevents+json");
-    const auto answer = client.post(url, fields, message.body);
+    const auto answer = client.post(url, fields_of(message.head), message.body);
     if (is_success(answer.status)) return Delivery::done;
     if (answer.status == 410) return Delivery::gone;
     failed.retry_after = answer.retry_after;
@@ -178,14 +162,13 @@ bool Messenger::send_refund(const At& at, const RefundTarget& target) {
 
 std::string Messenger::give_back(const At& at, const RefundTarget& target,
                                  const Refund& refund) const {
-  const auto body = refund_body(at.subject.sale, refund);
-  const auto head =
-      target.provider->sign(body, fmt::format("{}-{}", refund.id, refund.seq), at.orders.wall());
-  auto fields = fields_of(head, "application/json");
-  fields.emplace_back("Idempotency-Key", refund_key(refund));
+  auto of_sale = refund;
+  of_sale.sale = at.subject.sale;
   try {
-    const auto answer = at.client.post(target.url, fields, body);
-    return is_success(answer.status) ? std::string{} : answered(target.url, answer.status);
+    const auto asked = target.provider->refund(of_sale, at.orders.wall());
+    const auto answer = at.client.post(target.url, asked.fields, asked.body);
+    const auto why = target.provider->refusal_of(answer.status, answer.body);
+    return why.empty() ? why : fmt::format("{} {}", origin_of(target.url), why);
   } catch (const Error& failure) {
     return failure.message();
   }

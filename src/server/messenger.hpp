@@ -34,9 +34,9 @@ struct MessageTarget {
   WebhookKeys keys;
 };
 
-/// Where refunds of a provider go; signed with the secrets of its webhooks.
+/// Where refunds of a provider go.
 struct RefundTarget {
-  std::shared_ptr<const HmacPayments> provider;
+  std::shared_ptr<const PaymentProvider> provider;
   std::string url;
 };
 

@@ -7,6 +7,7 @@
 #include "base/integer.hpp"
 #include "server/operate_calls.hpp"
 #include "server/operate_text.hpp"
+#include "server/order_requests.hpp"
 #include "server/problems.hpp"
 
 namespace sluice::server {
@@ -22,22 +23,12 @@ http::Response bad(std::string_view detail) {
 
 // --- orders ---
 
-Json order_json(const std::string& sale, const SaleOrder& order, bool is_recorded) {
-  auto json = operators_json(sale, order);
-  json.add("recorded", is_recorded);
-  return json;
-}
-
-/// With what is to be paid.
-Json whole_json(OrderStore& orders, OfferedSale& sale, const SaleOrder& order) {
-  auto json = order_json(sale.name(), order, true);
-  if (!sale.definition().payment) return json;
-  if (const auto money = orders.payments().find(sale.rows_of(order.buyer), order.id)) {
-    json.add("returned", money->returned);
-    json.add("due", money->due);
-    json.add("pay_by", json_of(money->pay_by));
-  }
-  return json;
+std::vector<Json> jsons_of(const Asked& asked, OrderStore& orders, const std::string& rows,
+                           const std::vector<SaleOrder>& some) {
+  std::vector<Json> all;
+  for (const auto& shown : shown_to_shop(rows, orders, some))
+    all.push_back(json_of(asked.sale(), shown));
+  return all;
 }
 
 /// The one order with this number or id. An id is no number: that begins with a letter, a digit or
@@ -67,7 +58,7 @@ http::Response all_orders(Asked& asked, OrderStore& orders) {
     if (!id) return Unexpected{bad("'after' is the id of an order")};
     const auto found = orders.page(part.definition().name, *id, most);
     Listed listed;
-    for (const auto& order : found) listed.items.push_back(order_json(asked.sale(), order, true));
+    listed.items = jsons_of(asked, orders, part.definition().name, found);
     if (found.size() >= most) listed.next = fmt::to_string(found.back().id);
     return listed;
   };
@@ -89,11 +80,11 @@ http::Response orders_of_buyer(Asked& asked, OrderStore& orders, const BuyerId& 
   if (!after) return bad("'after' is the id of an order");
   const auto found = orders.orders_of(sale.rows_of(buyer), buyer, *after, asked.most);
   auto all = Json::array();
-  for (const auto& order : found) all.add(order_json(asked.sale(), order, true));
+  for (const auto& order : jsons_of(asked, orders, sale.rows_of(buyer), found)) all.add(order);
   const bool is_last = found.size() < asked.most;
   if (is_last)
     if (const auto latest = latest_on_its_way(orders, sale, buyer))
-      all.add(order_json(asked.sale(), *latest, false));
+      all.add(json_of(asked.sale(), {.order = *latest, .to_shop = ShopsView{}}));
   const auto next = is_last ? Json{} : Json{fmt::to_string(found.back().id)};
   return http::json(200, Json::object({{"orders", all}, {"next", next}}));
 }
@@ -107,7 +98,8 @@ http::Response list_orders(Asked& asked, const Orders& connect) {
   auto& orders = connect();
   if (word.empty()) return all_orders(asked, orders);
   if (const auto found = one_order(orders, sale, word)) {
-    const auto shown = Json::array({whole_json(orders, sale, *found)});
+    const auto shown =
+        Json::array({jsons_of(asked, orders, sale.rows_of(found->buyer), {*found}).front()});
     return http::json(200, Json::object({{"orders", shown}, {"next", {}}}));
   }
   return orders_of_buyer(asked, orders, BuyerId{word});

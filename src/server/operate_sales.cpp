@@ -9,6 +9,7 @@
 #include "server/operate_calls.hpp"
 #include "server/operate_text.hpp"
 #include "server/problems.hpp"
+#include "server/sales_text.hpp"
 #include "sluice/sale_audit.hpp"
 
 namespace sluice::server {
@@ -18,6 +19,10 @@ using Orders = BlockingThreads::Orders;
 
 constexpr const char* any_object = R"({"type":"object"})";
 
+Json order_json(std::string_view sale, const SaleOrder& order, bool is_recorded) {
+  return json_of(sale, {.order = order, .is_recorded = is_recorded, .to_shop = ShopsView{}});
+}
+
 Json letter_json(std::string_view sale, const std::string& id, const DeadLetter& letter) {
   auto fields = Json::object();
   std::set<std::string_view> names;  // who wrote an entry by hand may have written one twice
@@ -26,7 +31,7 @@ Json letter_json(std::string_view sale, const std::string& id, const DeadLetter&
   return Json::object({{"id", id},
                        {"entry", letter.entry},
                        {"reason", cut(letter.reason)},
-                       {"order", letter.order ? operators_json(sale, *letter.order) : Json{}},
+                       {"order", letter.order ? order_json(sale, *letter.order, false) : Json{}},
                        {"fields", fields}});
 }
 
@@ -77,7 +82,7 @@ http::Response settle_letter(Asked& asked, const Orders& orders) {
   if (!letter) return http::problem(problems::no_letter);
   const auto ended = letter->part.give_back(orders(), letter->id, asked.text("reason"));
   if (!ended) return http::problem(problems::no_letter);
-  const auto order = ended->order ? operators_json(asked.sale(), *ended->order) : Json{};
+  const auto order = ended->order ? order_json(asked.sale(), *ended->order, true) : Json{};
   return http::json(200, Json::object({{"order", order}}));
 }
 

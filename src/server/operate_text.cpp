@@ -133,16 +133,17 @@ std::string_view cut(std::string_view text) {
   return text.substr(0, longest);
 }
 
-http::Response for_operators(http::Response answer) {
-  answer.add("Cache-Control", "no-store").add("X-Content-Type-Options", "nosniff");
-  return answer;
+Json json_of(const std::map<std::string, std::string, std::less<>>& not_served) {
+  constexpr std::size_t most = 20;
+  auto all = Json::array();
+  for (std::size_t shown = 0; const auto& [name, why] : not_served)
+    if (++shown <= most) all.add(Json::object({{"sale", cut(name)}, {"why", cut(why)}}));
+  return all;
 }
 
-Json operators_json(std::string_view sale, const SaleOrder& order) {
-  auto json = json_of(sale, order);
-  json.add("buyer", order.buyer.value);
-  json.add("request", order.request.value);
-  return json;
+http::Response for_operators(http::Response answer) {
+  answer.add("X-Content-Type-Options", "nosniff");
+  return answer;
 }
 
 Json json_of(const WatchedSale& view) {

@@ -21,12 +21,11 @@ Json json_of(const std::optional<WallTime>& time);
 
 /// Text of errors and other programs: no longer than a line of a page has room for.
 std::string_view cut(std::string_view text);
+/// The first of the sales that are not served, and why not.
+Json json_of(const std::map<std::string, std::string, std::less<>>& not_served);
 
-/// Names buyers: no cache between us and a browser keeps it for somebody else.
+/// Has texts of buyers: a browser takes it for nothing but what it says it is.
 http::Response for_operators(http::Response answer);
-
-/// An order with whose it is.
-Json operators_json(std::string_view sale, const SaleOrder& order);
 
 /// How a sale stands for its operators.
 struct WatchedSale {

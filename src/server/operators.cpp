@@ -86,15 +86,12 @@ Operators::Operators(const ShopKeys& keys, TokenKeys cookies, EndedLogins& ended
 
 Expected<Operators::Proof, http::Response> Operators::prove(const http::Request& request) const {
   if (keys_.is_empty()) {
-    if (!options_.is_of_this_machine)
+    if (!options_.has_local)
       return refuse_operator(
           problems::no_operators,
-          "others reach this address, and there are no keys: `sluice serve key --id NAME --scopes "
-          "operate` makes one, --shop-keys FILE gives it to the service");
-    if (!names_this_machine(request))
-      return refuse_operator(
-          problems::other_host,
-          "without keys this is for http://127.0.0.1 and http://localhost alone");
+          "there are no keys: `sluice serve key --id NAME --scopes operate` makes one, --shop-keys "
+          "FILE gives it to the service; --local-operator is for a machine of your own");
+    if (!is_local(request)) return refuse_operator(problems::other_host, only_local);
     return Proof{{.id = "local", .is_anybody = true}};
   }
   if (request.field("Authorization")) {
@@ -153,7 +150,7 @@ Operators::Login Operators::log_in(const http::Request& request) {
   const auto id = keys_.check(*word, Scope::operate);
   if (!id) return {refuse_login(request.client(), id.error()), {}};
   http::Response answer{.status = 204};
-  answer.add("Set-Cookie", cookie_for(*id, came_by_tls(request)));
+  answer.add("Set-Cookie", cookie_for(*id, request.came_by_tls()));
   return {std::move(answer), *id};
 }
 
@@ -187,7 +184,7 @@ Operators::Logout Operators::log_out(const http::Request& request) {
   if (who && !who->login.empty()) ended_.end(who->login, *who->until);
   http::Response answer{.status = 204};
   answer.add("Set-Cookie", fmt::format("{}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict{}",
-                                       cookie, came_by_tls(request) ? "; Secure" : ""));
+                                       cookie, request.came_by_tls() ? "; Secure" : ""));
   return {std::move(answer), who ? std::optional{std::move(*who)} : std::nullopt};
 }
 

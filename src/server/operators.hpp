@@ -21,8 +21,8 @@ struct Operator {
   std::optional<WallTime> until{};  ///< of a login
 };
 
-/// Where no keys are given, whoever reaches a listener of this machine is the operator "local"; at
-/// any other listener, and behind a proxy, nobody is. A browser sends cookies, and what it sends to
+/// Where no keys are given nobody is an operator, unless the service was told that programs and
+/// browsers of this machine are the operator "local". A browser sends cookies, and what it sends to
 /// this machine, in the name of any page that asks it to: so a change is taken from a browser only
 /// if it says that the page is ours, and "local" only by a name of this machine, which no stranger
 /// can make his own (DNS rebinding).
@@ -33,7 +33,7 @@ struct Operator {
 class Operators {
  public:
   struct Options {
-    bool is_of_this_machine = false;  ///< nobody else reaches the listener, and no proxy is there
+    bool has_local = false;  ///< without keys is_local() is enough: somebody has said so
   };
   static constexpr std::chrono::hours login_lasts{12};
   static constexpr std::string_view cookie = "sluice_console";

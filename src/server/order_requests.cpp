@@ -116,25 +116,23 @@ std::optional<SaleOrder> find_recorded(OfferedSale& sale, OrderStore& orders,
 
 }  // namespace
 
-std::optional<ShownOrder> find_order(OfferedSale& sale, OrderStore& orders, const Asker& asker,
+std::optional<ShownOrder> find_order(Offer& offer, OrderStore& orders, const Asker& asker,
                                      const std::string& word) {
+  auto& sale = offer.sale();
   const auto id = parse_integer<std::int64_t>(word);
   const auto& buyer = asker.buyer;
   const auto is_it = [&](const SaleOrder& order) {
     return (!buyer || order.buyer == *buyer) && (order.number == word || (id && order.id == *id));
   };
-  const auto found = find_recorded(sale, orders, buyer, word);
-  if (found && is_it(*found)) {
-    if (!buyer) return shown_to_shop(sale, orders, *found);
-    ShownOrder shown{.order = *found, .is_recorded = true};
-    if (sale.definition().payment)
-      shown.money = orders.payments().find(sale.rows_of(*buyer), found->id);
-    return shown;
-  }
-  if (!buyer) return std::nullopt;
-  if (const auto latest = sale.latest(*buyer).get(); latest && is_it(*latest))
-    return ShownOrder{.order = *latest};
-  return std::nullopt;
+  auto found = find_recorded(sale, orders, buyer, word);
+  if (found && is_it(*found)) return shown_to(asker, sale, orders, *found);
+  const auto waiting = buyer ? sale.latest(*buyer).get() : offer.find_on_its_way(word);
+  if (waiting && is_it(*waiting))
+    return ShownOrder{.order = *waiting,
+                      .to_shop = buyer ? std::nullopt : std::optional{ShopsView{}}};
+  if (buyer) return std::nullopt;
+  found = find_recorded(sale, orders, buyer, word);  // it may have come in meanwhile
+  return found ? std::optional{shown_to(asker, sale, orders, *found)} : std::nullopt;
 }
 
 http::Response not_found(OfferedSale& sale, OrderStore& orders, const Asker& asker) {
@@ -144,18 +142,44 @@ http::Response not_found(OfferedSale& sale, OrderStore& orders, const Asker& ask
   if (all < 2) return http::problem(problems::no_order);
   for (const auto& his : orders.totals(sale.rows_of(*asker.buyer), std::span{&*asker.buyer, 1}))
     if (his.orders >= all) return http::problem(problems::no_order);
-  auto response = http::problem(problems::busy, "the database gets an order of this buyer soon");
+  return not_yet("the database gets an order of this buyer soon");
+}
+
+http::Response not_yet(std::string_view detail) {
+  auto response = http::problem(problems::busy, detail);
   http::add_retry_after(response, 1s);
   return response;
 }
 
-ShownOrder shown_to_shop(OfferedSale& sale, OrderStore& orders, const SaleOrder& order) {
+std::vector<ShownOrder> shown_to_shop(const std::string& rows, OrderStore& orders,
+                                      const std::vector<SaleOrder>& some) {
+  if (some.empty()) return {};
+  std::vector<std::int64_t> ids;
+  for (const auto& order : some) ids.push_back(order.id);
+  auto money = orders.payments().find(rows, ids);
+  auto reasons = orders.reasons(rows, ids);
+  std::vector<ShownOrder> all;
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    ShownOrder shown{.order = some[i], .is_recorded = true};
+    if (const auto known = std::ranges::find(money, ids[i], [](auto& m) { return m.order.id; });
+        known != money.end())
+      shown.money = std::move(*known);
+    if (shown.money) shown.order = shown.money->order;
+    shown.to_shop = ShopsView{.reason = std::move(reasons.at(i)), .refunds = {}};
+    if (!stands(shown.order.state) || (shown.money && shown.money->returned > 0))
+      shown.to_shop->refunds = orders.payments().refunds_of(rows, ids[i]);
+    all.push_back(std::move(shown));
+  }
+  return all;
+}
+
+ShownOrder shown_to(const Asker& asker, OfferedSale& sale, OrderStore& orders,
+                    const SaleOrder& order) {
   const auto& rows = sale.rows_of(order.buyer);
+  if (!asker.buyer) return shown_to_shop(rows, orders, {order}).front();
   ShownOrder shown{.order = order, .is_recorded = true};
   shown.money = orders.payments().find(rows, order.id);
   if (shown.money) shown.order = shown.money->order;
-  shown.to_shop = ShopsView{.reason = orders.reasons(rows, std::span{&order.id, 1}).at(0),
-                            .refunds = orders.payments().refunds_of(rows, order.id)};
   return shown;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_value.hpp"
 #include "server/buyers.hpp"
@@ -43,13 +44,19 @@ Expected<Asker, http::Response> asker_of(const http::Request& request, const Buy
 Expected<Asker, http::Response> asker_of(const http::Request& request, const ShopKeys& shop_keys);
 
 /// The order of that id or number, if it is the asker's: the database knows it, or it is on its way
-/// there and its buyer asks.
-std::optional<ShownOrder> find_order(OfferedSale& sale, OrderStore& orders, const Asker& asker,
+/// there: of a buyer his latest one, of the shop any.
+std::optional<ShownOrder> find_order(Offer& offer, OrderStore& orders, const Asker& asker,
                                      const std::string& word);
 /// What he is told who asks for an order that is not found. Of a buyer's orders the store finds the
 /// latest by its id, and no other: an earlier one may be on its way to the database.
 http::Response not_found(OfferedSale& sale, OrderStore& orders, const Asker& asker);
-/// All that the shop sees of it.
-ShownOrder shown_to_shop(OfferedSale& sale, OrderStore& orders, const SaleOrder& order);
+/// 503: what is asked for cannot be done until the database has an order.
+http::Response not_yet(std::string_view detail);
+/// What the database has of orders which it has, all of one part of a sale, ids rising.
+std::vector<ShownOrder> shown_to_shop(const std::string& rows, OrderStore& orders,
+                                      const std::vector<SaleOrder>& some);
+/// Of one, as its asker sees it.
+ShownOrder shown_to(const Asker& asker, OfferedSale& sale, OrderStore& orders,
+                    const SaleOrder& order);
 
 }  // namespace sluice::server

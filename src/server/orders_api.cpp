@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "base/integer.hpp"
@@ -74,30 +76,32 @@ Expected<PageWish, http::Response> page_wish_of(const http::Request& request) {
 }
 
 struct OrderPage {
-  std::vector<SaleOrder> orders;
+  std::vector<ShownOrder> orders;
   std::vector<std::int64_t> after;  ///< where the next one begins, in each part of the sale
   std::size_t looked_at = 0;
   bool has_more = false;
 };
 
 /// Nothing above `up_to`: of what is there, orders may be missing that are on their way.
-void read_part(const std::string& rows, OrderStore& orders, const PageWish& wish,
-               std::int64_t up_to, std::int64_t& after, OrderPage& page) {
+std::vector<SaleOrder> read_part(const std::string& rows, OrderStore& orders, const PageWish& wish,
+                                 std::int64_t up_to, std::int64_t& after, OrderPage& page) {
+  std::vector<SaleOrder> read;
   while (page.looked_at < most_looked_at) {
     const auto some = orders.page(rows, after, longest_page);
     for (const auto& order : some) {
-      if (order.id > up_to) return;
-      if (page.orders.size() == wish.most) {
+      if (order.id > up_to) return read;
+      if (page.orders.size() + read.size() == wish.most) {
         page.has_more = true;
-        return;
+        return read;
       }
       after = order.id;
-      if (!wish.state || order.state == *wish.state) page.orders.push_back(order);
+      if (!wish.state || order.state == *wish.state) read.push_back(order);
     }
-    if (some.size() < longest_page) return;
+    if (some.size() < longest_page) return read;
     page.looked_at += some.size();
   }
   page.has_more = true;
+  return read;
 }
 
 /// One part after another.
@@ -107,7 +111,9 @@ OrderPage read_page(OfferedSale& sale, OrderStore& orders, const PageWish& wish)
   page.after.resize(parts.size(), -1);
   for (std::size_t i = 0; i < parts.size() && !page.has_more; ++i) {
     const auto up_to = parts[i]->recorded_up_to().get();
-    read_part(parts[i]->definition().name, orders, wish, up_to, page.after[i], page);
+    const auto& rows = parts[i]->definition().name;
+    const auto read = read_part(rows, orders, wish, up_to, page.after[i], page);
+    std::ranges::move(shown_to_shop(rows, orders, read), std::back_inserter(page.orders));
   }
   return page;
 }
@@ -115,8 +121,7 @@ OrderPage read_page(OfferedSale& sale, OrderStore& orders, const PageWish& wish)
 http::Response answer_of(const http::Request& request, const std::string& sale,
                          const OrderPage& page) {
   auto list = Json::array();
-  for (const auto& order : page.orders)
-    list.add(json_of(sale, order).add("buyer", order.buyer.value));
+  for (const auto& order : page.orders) list.add(json_of(sale, order));
   const auto after = fmt::format("{}", fmt::join(page.after, "."));
   auto response = http::json(200, Json::object({{"orders", list}, {"after", after}}));
   if (page.has_more) http::add_next_page(response, request, after);
@@ -145,25 +150,27 @@ bool is_other_version(OfferedSale& sale, OrderStore& orders, const TakeBack& wis
   const auto& order = found.order;
   const auto known =
       sale.cancel_units(orders, order.buyer, order.request, order.units + 1, wish.key, {});
-  return known.outcome != UnitsResult::Outcome::repeated;
+  return known.outcome != UnitsResult::Outcome::repeated &&
+         known.outcome != UnitsResult::Outcome::other_units;
 }
 
-http::Response take_back(OfferedSale& sale, OrderStore& orders, const TakeBack& wish) {
+http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish) {
   using Outcome = UnitsResult::Outcome;
-  const auto& name = sale.definition().name;
-  const auto found = find_order(sale, orders, wish.asker, wish.request.parameter("order"));
+  auto& sale = offer.sale();
+  const auto& name = offer.name();
+  const auto found = find_order(offer, orders, wish.asker, wish.request.parameter("order"));
   if (!found) return http::problem(problems::no_order);
+  if (!found->is_recorded) return not_yet("the database gets this order soon");
   if (is_other_version(sale, orders, wish, *found))
     return with_shown(problems::other_version, name, *found);
   const auto& order = found->order;
   const auto result =
       sale.cancel_units(orders, order.buyer, order.request, wish.units, wish.key, wish.reason);
-  const auto now = shown_to_shop(sale, orders, order);
+  const auto now = shown_to(wish.asker, sale, orders, order);
   if (result.outcome == Outcome::unknown) return http::problem(problems::no_order);
   if (result.outcome == Outcome::ended) return with_shown(problems::order_ended, name, now);
   if (result.outcome == Outcome::too_many) return with_shown(problems::fewer_units, name, now);
-  if (wish.units != 0 && wish.units != result.units)
-    return with_shown(problems::other_refund, name, now);
+  if (result.outcome == Outcome::other_units) return with_shown(problems::other_refund, name, now);
   auto json = json_of(name, now);
   json.add("taken_back", Json::object({{"units", result.units}, {"refund", result.refund}}));
   auto response = http::json(200, json);
@@ -215,9 +222,7 @@ void OrdersApi::refund(http::Request&& request, http::Responder&& respond) {
                                                               .reason = std::move(*reason)});
   in_background(
       threads_, subject, std::move(respond),
-      [offer = *offer, wish](OrderStore& orders) {
-        return take_back(offer->sale(), orders, *wish);
-      },
+      [offer = *offer, wish](OrderStore& orders) { return take_back(*offer, orders, *wish); },
       (*offer)->name());
 }
 

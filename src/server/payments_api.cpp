@@ -18,14 +18,10 @@ namespace {
 /// Of one order: providers tell a payment again while they have no answer, several times at once.
 constexpr std::size_t most_waiting = 100;
 
-/// Empty: a field is missing, or stands twice.
-std::optional<WebhookHead> head_of(const http::Request& request) {
-  const auto once = [&](std::string_view name) { return request.count(name) == 1; };
-  if (!once("webhook-id") || !once("webhook-timestamp") || !once("webhook-signature"))
-    return std::nullopt;
-  return WebhookHead{.id = std::string{*request.field("webhook-id")},
-                     .timestamp = std::string{*request.field("webhook-timestamp")},
-                     .signature = std::string{*request.field("webhook-signature")}};
+ProviderRequest webhook_of(const http::Request& request) {
+  ProviderRequest webhook{.fields = {}, .body = request.body()};
+  for (const auto& [name, value] : request.fields()) webhook.fields.emplace_back(name, value);
+  return webhook;
 }
 
 /// What the payment is of: one that names a bucket is of the whole sale, where its number says
@@ -69,11 +65,7 @@ const PaymentProvider* PaymentsApi::provider_named(std::string_view name) const 
 void PaymentsApi::take(http::Request&& request, http::Responder&& respond) {
   const auto* const provider = provider_named(request.parameter("provider"));
   if (!provider) return respond.send(http::problem(problems::no_provider));
-  const auto head = head_of(request);
-  if (!head)
-    return respond.send(http::problem(
-        problems::not_signed, "webhook-id, webhook-timestamp and webhook-signature, once each"));
-  const auto notice = provider->read(*head, request.body(), system_clock().wall());
+  const auto notice = provider->read(webhook_of(request), system_clock().wall());
   if (notice.trust == PaymentNotice::Trust::not_signed)
     return respond.send(http::problem(problems::not_signed, notice.why));
   if (notice.trust == PaymentNotice::Trust::no_payment)
@@ -91,7 +83,7 @@ void PaymentsApi::take(http::Request&& request, http::Responder&& respond) {
 void PaymentsApi::add_routes(http::Routes& routes) {
   if (providers_.empty()) return;
   const auto signed_by = [](const char* name, const char* what) {
-    return http::Parameter{name, "header", what, true};
+    return http::Parameter{name, "header", what};
   };
   routes.add(
       {.method = "POST",
@@ -100,7 +92,8 @@ void PaymentsApi::add_routes(http::Routes& routes) {
        .summary = "A provider tells of a payment, as often as it likes",
        .parameters = {signed_by("webhook-id", "The same when it is told again"),
                       signed_by("webhook-timestamp", "Seconds since 1970"),
-                      signed_by("webhook-signature", "As Standard Webhooks 1.0 has it")},
+                      signed_by("webhook-signature", "As Standard Webhooks 1.0 has it"),
+                      signed_by("Stripe-Signature", "Of Stripe, in place of these three")},
        .request = R"({"type":"object"})",
        .answers = {{204, "It is kept, and workers go on with it", {}}},
        .problems = {&problems::no_provider, &problems::not_signed, &problems::bad_body,

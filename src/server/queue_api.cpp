@@ -15,12 +15,17 @@ namespace {
 const std::string place_schema =
     R"({"type":"object","required":["state"],"properties":{
 "state":{"type":"string","enum":["enrolled","waiting","inside","left"]},
+"was":{"type":"string","description":"the state before the place was given up"},
 "ticket":{"type":"string"},"number":{"type":"integer","description":"of the arrival"},
 "position":{"type":"integer","description":"since the opening; 0: not drawn yet"},
 "before":{"type":"integer","description":"places before this one"},
 "eta_s":{"type":"integer"},
 "poll_after_ms":{"type":"integer","description":"ask again then, not before"},
-"inside_until":{"type":"string","format":"date-time"},"units_left":{"type":"integer"},
+"inside_until":{"type":"string","format":"date-time",
+"description":"left then, unless heard of before"},
+"stay_until":{"type":"string","format":"date-time",
+"description":"left then, though heard of: the queue gives another place"},
+"units_left":{"type":"integer"},
 "paused":{"type":"boolean"},"closed":{"type":"boolean"}}})";
 
 const std::string draw_schema =
@@ -39,6 +44,7 @@ std::vector<Json::Member> members_of(const RoomPlace& place) {
   if (place.eta)
     members.emplace_back("eta_s", std::chrono::ceil<std::chrono::seconds>(*place.eta).count());
   if (place.inside_until) members.emplace_back("inside_until", to_text(*place.inside_until));
+  if (place.stay_until) members.emplace_back("stay_until", to_text(*place.stay_until));
   if (place.units_left) members.emplace_back("units_left", *place.units_left);
   return members;
 }
@@ -78,10 +84,28 @@ QueueApi::QueueApi(Store& store, Shop& shop, const Buyers& buyers, TokenKeys key
     if (!shop_.find(definition.name))
       throw Error{Errc::bad_argument,
                   fmt::format("there is no sale '{}' for a waiting room", definition.name)};
-    auto made = WaitingRoom::create(store_, keys_, definition).get();
-    rooms_.emplace(definition.name, std::make_shared<Room>(std::move(made)));
+    rooms_.emplace(definition.name, std::make_shared<Room>(make(definition)));
   }
   look();
+}
+
+/// The opening of a sale is its room's, unless that was given one. A room that is there has the
+/// opening that it was made with: older versions made it without.
+WaitingRoom QueueApi::make(WaitingRoomDefinition definition) const {
+  if (definition.opens_at) return WaitingRoom::create(store_, keys_, std::move(definition)).get();
+  const auto opens_at = shop_.find(definition.name)->sale().definition().opens_at;
+  if (auto there = WaitingRoom::load(store_, keys_, definition.name).get()) {
+    definition.opens_at = there->status().get().opens_at;
+    if (definition.opens_at != opens_at)
+      log(LogLevel::warning,
+          fmt::format(
+              "the waiting room of sale '{0}' was made with another opening than the sale's "
+              "and keeps it: 'sluice room remove {0}' lets it be made anew",
+              definition.name));
+  } else {
+    definition.opens_at = opens_at;
+  }
+  return WaitingRoom::create(store_, keys_, std::move(definition)).get();
 }
 
 std::shared_ptr<QueueApi::Room> QueueApi::find(std::string_view sale) const {
@@ -113,8 +137,7 @@ void QueueApi::look_at(const std::string& sale) {
   auto loaded = WaitingRoom::load(store_, keys_, sale).get();
   if (!loaded) {
     const auto definition = std::ranges::find(definitions_, sale, &WaitingRoomDefinition::name);
-    if (definition != definitions_.end())
-      loaded = WaitingRoom::create(store_, keys_, *definition).get();
+    if (definition != definitions_.end()) loaded = make(*definition);
   }
   if (!loaded) {
     if (!room) return;
@@ -152,6 +175,8 @@ Task<std::optional<http::Response>> QueueApi::stop(const std::string& ticket,
   const auto place = co_await asked;
   if (!place) co_return not_let_in(sentence_of(place.error()));
   if (place->state == PlaceState::inside) co_return std::nullopt;
+  if (place->state == PlaceState::left)
+    co_return not_let_in("your place is over: POST to the queue gives another");
   auto response = not_let_in("it is not your turn yet");
   http::add_retry_after(response, place->poll_after);
   co_return response;

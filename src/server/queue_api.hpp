@@ -23,8 +23,8 @@ namespace sluice::server {
 /// Threads: any. REQUIRES: what it is made of lives longer.
 class QueueApi final : public Entrance {
  public:
-  /// `rooms` are made, or joined; and made again where the store has lost them. `keys` sign
-  /// tickets.
+  /// `rooms` are made, or joined; and made again where the store has lost them. One without an
+  /// opening has that of its sale. `keys` sign tickets.
   QueueApi(Store& store, Shop& shop, const Buyers& buyers, TokenKeys keys,
            std::vector<WaitingRoomDefinition> rooms);
 
@@ -56,6 +56,7 @@ class QueueApi final : public Entrance {
   };
 
   std::shared_ptr<Room> find(std::string_view sale) const;
+  WaitingRoom make(WaitingRoomDefinition definition) const;
   void look_at(const std::string& sale);
   Expected<Asked, http::Response> asked_of(const http::Request& request) const;
 

@@ -105,7 +105,7 @@ void SalesApi::show_order(http::Request&& request, http::Responder&& respond) {
   in_background(
       threads_, asker->subject, std::move(respond),
       [offer = *offer, asked, asker = *asker](OrderStore& orders) {
-        const auto found = find_order(offer->sale(), orders, asker, asked->parameter("order"));
+        const auto found = find_order(*offer, orders, asker, asked->parameter("order"));
         if (!found) return not_found(offer->sale(), orders, asker);
         return answer_of(*asked, offer->name(), *found);
       },
@@ -126,20 +126,18 @@ void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {
       threads_, asker->subject, std::move(respond),
       [offer = *offer, asked, asker = *asker, reason = *reason](OrderStore& orders) {
         auto& sale = offer->sale();
-        const auto found = find_order(sale, orders, asker, asked->parameter("order"));
+        const auto found = find_order(*offer, orders, asker, asked->parameter("order"));
         if (!found) return not_found(sale, orders, asker);
         if (http::is_precondition_failed(*asked, tag_of(*found)))
           return http::problem(problems::other_version, {},
-                               {{"order", json_of(offer->name(), found->order)}});
+                               {{"order", json_of(offer->name(), *found)}});
         const auto ended = sale.cancel(orders, found->order.buyer, found->order.request, reason);
         if (!ended.order) return http::problem(problems::no_order);
-        const auto& order = *ended.order;
-        if (order.state == OrderState::cancelled)
-          return answer_of(*asked, offer->name(),
-                           asker.buyer ? ShownOrder{.order = order, .is_recorded = true}
-                                       : shown_to_shop(sale, orders, order));
-        const auto& why = stands(order.state) ? problems::order_paid : problems::order_ended;
-        return http::problem(why, {}, {{"order", json_of(offer->name(), order)}});
+        const auto now = shown_to(asker, sale, orders, *ended.order);
+        const auto state = ended.order->state;
+        if (state == OrderState::cancelled) return answer_of(*asked, offer->name(), now);
+        const auto& why = stands(state) ? problems::order_paid : problems::order_ended;
+        return http::problem(why, {}, {{"order", json_of(offer->name(), now)}});
       },
       (*offer)->name());
 }

@@ -27,11 +27,11 @@ http::Response not_started(const SaleDefinition& sale) {
 http::Response with_order(const http::ProblemType& type, const SaleDefinition& sale,
                           const Admission& admission) {
   if (!admission.order) return http::problem(type);
-  return http::problem(type, {}, {{"order", json_of(sale.name, *admission.order)}});
+  return http::problem(type, {}, {{"order", told_json(sale.name, *admission.order)}});
 }
 
 http::Response bought(const SaleDefinition& sale, const SaleOrder& order, int status) {
-  auto response = http::json(status, json_of(sale.name, order));
+  auto response = http::json(status, told_json(sale.name, order));
   response.add("Location", path_of(sale.name, order));
   return response;
 }
@@ -62,8 +62,10 @@ const std::string order_schema =
 "due":{"type":"integer","description":"in the smallest unit of the currency"},
 "pay_by":{"type":"string","format":"date-time"},
 "buyer":{"type":"string","description":"this and what follows: to the shop alone"},
+"request":{"type":"string","description":"the Idempotency-Key of the purchase"},
 "reason":{"type":"string","description":"why it ended"},
-"refunds":{"type":"array","items":{"type":"object"}}}})";
+"refunds":{"type":"array","items":{"type":"object"}},
+"taken_back":{"type":"object","description":"by this call, or by one of before with its key"}}})";
 
 const std::string buy_schema =
     R"({"type":"object","additionalProperties":false,"properties":{
@@ -105,7 +107,7 @@ Json json_of(const SaleDefinition& sale, const BucketedStatus& of_buckets) {
   return json;
 }
 
-Json json_of(std::string_view sale, const SaleOrder& order) {
+Json told_json(std::string_view sale, const SaleOrder& order) {
   return Json::object({{"id", fmt::to_string(order.id)},
                        {"number", order.number},
                        {"sale", sale},
@@ -135,7 +137,7 @@ Json json_of(const std::vector<Refund>& refunds) {
 }  // namespace
 
 Json json_of(std::string_view sale, const ShownOrder& shown) {
-  auto json = json_of(sale, shown.order);
+  auto json = told_json(sale, shown.order);
   json.add("recorded", shown.is_recorded);
   if (const auto& money = shown.money) {
     json.add("returned", money->returned);
@@ -144,6 +146,7 @@ Json json_of(std::string_view sale, const ShownOrder& shown) {
   }
   if (const auto& more = shown.to_shop) {
     json.add("buyer", shown.order.buyer.value);
+    json.add("request", shown.order.request.value);
     if (!more->reason.empty()) json.add("reason", more->reason);
     json.add("refunds", json_of(more->refunds));
   }

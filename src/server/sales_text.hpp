@@ -19,20 +19,22 @@ extern const std::string refund_schema;
 extern const std::string order_list_schema;
 
 Json json_of(const SaleDefinition& sale, const BucketedStatus& status);
-Json json_of(std::string_view sale, const SaleOrder& order);
 /// What the shop sees of an order beyond its buyer.
 struct ShopsView {
   std::string reason;  ///< why it ended
   std::vector<Refund> refunds;
 };
-/// An order as its buyer, or the shop, sees it.
+/// An order as its buyer, the shop or an operator sees it: there is one JSON of orders.
 struct ShownOrder {
   SaleOrder order;
   bool is_recorded = false;  ///< the database has it; otherwise it is on its way there
-  std::optional<PayableOrder> money = {};  ///< of a sale with a price, and where the shop asks
+  std::optional<PayableOrder> money = {};  ///< as the database has it
   std::optional<ShopsView> to_shop = {};
 };
 Json json_of(std::string_view sale, const ShownOrder& shown);
+/// As the store has told it to its buyer, who may know it from before: whether the database has it
+/// is not said.
+Json told_json(std::string_view sale, const SaleOrder& order);
 /// Of the state in which an order stands.
 std::string tag_of(const ShownOrder& shown);
 /// "/v1/sales/maotai/orders/123"

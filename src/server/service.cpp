@@ -11,6 +11,7 @@
 #include "server/console.hpp"
 #include "server/operate_calls.hpp"
 #include "server/this_machine.hpp"
+#include "sluice/error.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/store.hpp"
 
@@ -34,10 +35,23 @@ TokenKeys keys_of_this_process() {
   return TokenKeys{{{.id = "process", .secret = random_hex_128() + random_hex_128()}}};
 }
 
+/// An operator without a key is never where others come.
+const ServiceOptions& checked(const ServiceOptions& options) {
+  const bool is_closed = options.keys || !options.shop_keys.is_empty() ||
+                         options.http.listen.is_unix() || !serves_this_machine_alone(options.http);
+  if (options.has_local_operator && is_closed)
+    throw Error{
+        Errc::bad_argument,
+        "--local-operator is for a loopback address, without --keys, --shop-keys, --trusted "
+        "and --proxy-protocol: give operators keys, `sluice serve key --id NAME --scopes "
+        "operate`"};
+  return options;
+}
+
 }  // namespace
 
 Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefinition> sales)
-    : shop_(store, options.shop, sales),
+    : shop_(store, checked(options).shop, sales),
       limits_(system_clock(), options.rates, http::Networks{options.http.trusted}),
       buyers_(options.keys, &limits_),
       shop_keys_(std::move(options.shop_keys)),
@@ -48,18 +62,19 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       orders_(shop_, shop_keys_, threads_),
       payments_(shop_, threads_, std::move(options.providers)),
       messenger_(shop_, std::move(options.messenger)),
-      tools_(store, shop_keys_, serves_this_machine_alone(options.http)),
-      pages_(shop_, buyers_, threads_, queue_, signing_),
+      tools_(store, shop_keys_, options.has_local_operator),
+      pages_(shop_, buyers_, threads_, queue_, signing_, std::move(options.checkout)),
       feed_(shop_, limits_, options.feed),
       ended_logins_(store),
       operators_(shop_keys_, signing_, ended_logins_, system_clock(),
-                 {.is_of_this_machine = serves_this_machine_alone(options.http)}),
+                 {.has_local = options.has_local_operator}),
       proxies_(std::move(options.proxies)),
       snapshots_(
           shop_, queue_, ended_logins_, [this] { return load(); }, options.snapshots),
       operate_(store, shop_, operators_, ended_logins_, snapshots_,
                operate_calls(store, queue_, proxies_)) {
   options.http.api = api_of(buyers_);
+  options.http.vary = "Authorization, Cookie, Sluice-Buyer, Sluice-Ticket";
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return not_ready_because(); };
   health_ = std::make_unique<http::Server>(system_clock(), health_routes(), std::move(health));

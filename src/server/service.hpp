@@ -32,9 +32,13 @@ struct ServiceOptions {
   /// Of buyers' tokens, and of the tickets of waiting rooms. None: buyers are believed, and tickets
   /// are good for this process alone.
   std::optional<TokenKeys> keys;
-  ShopKeys shop_keys;                          ///< of operators and of the shop's own programs
+  ShopKeys shop_keys;  ///< of operators and of the shop's own programs
+  /// Programs and browsers of this machine are the operator "local", and have the tools. For an
+  /// address of this machine alone, without any keys and without a proxy in front.
+  bool has_local_operator = false;
   PaymentProviders providers;                  ///< whose payments are taken
   MessengerOptions messenger;                  ///< what is sent, and where
+  std::string checkout;                        ///< the URL where a buyer pays for his order
   std::vector<WaitingRoomDefinition> rooms;    ///< each has the name of its sale
   std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
   RateLimitOptions rates;                      ///< how often a buyer, or an address, may ask
@@ -49,7 +53,8 @@ struct ServiceOptions {
 /// Threads: any. REQUIRES: the store lives longer.
 class Service {
  public:
-  /// It serves when this returns. Throws Error as Shop does, and what http::Server throws.
+  /// It serves when this returns. Throws Error as Shop does, and what http::Server throws;
+  /// Error{bad_argument} for a local operator where others come.
   Service(Store& store, ServiceOptions options, std::span<const SaleDefinition> sales = {});
   ~Service();
 

@@ -5,22 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/integer.hpp"
 #include "base/thread.hpp"
 #include "sale/buckets/bucket_name.hpp"
 #include "sale/definition.hpp"
+#include "sale/store_of_sale.hpp"
+#include "sale/streams.hpp"
 #include "sluice/log.hpp"
 #include "sluice/sale_recovery.hpp"
 
 namespace sluice::server {
-namespace {
-
-/// The orders of a sale go into another one: nothing of what was begun with it will do.
-struct WrongDatabase : Error {
-  explicit WrongDatabase(const Error& why) : Error(why) {}
-};
-
-}  // namespace
-
 Offer::Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptions& options,
              bool blocks)
     : store_(store), sale_(std::move(sale)), orders_(orders), options_(options), worker_([&] {
@@ -31,13 +25,45 @@ Offer::Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptio
 
 Offer::~Offer() = default;
 
+/// One at a time: what a worker shows and tells is its own, and not that of one before it.
 void Offer::begin_work() {
-  thread_ = start_stoppable_thread([this](const std::stop_token& stop) { work(stop); });
+  std::jthread before;
+  {
+    const std::lock_guard lock{mutex_};
+    before = std::exchange(thread_, {});
+  }
+  before = {};
+  const std::lock_guard lock{mutex_};
+  trouble_.clear();
+  began_ = system_clock().steady();
+  if (!is_stopped_)
+    thread_ = start_stoppable_thread([this](const std::stop_token& stop) { work(stop); });
+}
+
+void Offer::stop() {
+  std::stop_source worker;
+  {
+    const std::lock_guard lock{mutex_};
+    is_stopped_ = true;
+    worker = thread_.get_stop_source();
+  }
+  worker.request_stop();
 }
 
 std::string Offer::trouble() const {
   const std::lock_guard lock{mutex_};
   return trouble_;
+}
+
+std::optional<SaleOrder> Offer::find_on_its_way(std::string_view word) {
+  const auto id = parse_integer<std::int64_t>(word);
+  std::optional<SaleOrder> found;
+  for (const auto* const part : sale_.parts())
+    sale::read_streams(store_, sale::SaleKeys{part->definition().name}, [&](const auto& page) {
+      for (const auto& [entry, order, is_dead] : page)
+        if (order.number == word || (id && order.id == *id)) found = order;
+    });
+  return found;
 }
 
 void Offer::work_again() {
@@ -46,29 +72,29 @@ void Offer::work_again() {
 
 WorkerProgress Offer::progress() const {
   const std::lock_guard lock{mutex_};
-  return progress_ ? progress_() : last_progress_;
+  auto sum = ended_;
+  if (progress_) sum += progress_();
+  return sum;
 }
 
-void Offer::set_trouble(std::string what) {
+/// One that meets the same again at once does not say so again.
+void Offer::set_trouble(const std::string& what) {
+  constexpr std::chrono::minutes long_enough{1};
   const std::lock_guard lock{mutex_};
-  if (!what.empty() && what != trouble_)
+  if (what != said_ || system_clock().steady() - began_ > long_enough)
     log(LogLevel::error, fmt::format("sale '{}': its worker ended: {}", name(), what));
-  trouble_ = std::move(what);
+  said_ = trouble_ = what;
 }
 
-void Offer::work(const std::stop_token& stop) {
-  std::string ended;
-  try {
-    if (auto* const bucketed = sale_.bucketed())
-      run(BucketedWorker{store_, *bucketed, [this] { return open_order_store(options_.orders); },
-                         worker_},
-          stop);
-    else
-      run(OrderWorker{store_, *sale_.parts().front(), orders_, worker_}, stop);
-  } catch (const std::exception& failure) {
-    ended = failure.what();
-  }
-  set_trouble(std::move(ended));
+void Offer::work(const std::stop_token& stop) try {
+  if (auto* const bucketed = sale_.bucketed())
+    run(BucketedWorker{store_, *bucketed, [this] { return open_order_store(options_.orders); },
+                       worker_},
+        stop);
+  else
+    run(OrderWorker{store_, *sale_.parts().front(), orders_, worker_}, stop);
+} catch (const std::exception& failure) {
+  set_trouble(failure.what());
 }
 
 template <class Worker>
@@ -85,7 +111,7 @@ void Offer::run(Worker worker, const std::stop_token& stop) {
 
 void Offer::show(AskProgress progress) {
   const std::lock_guard lock{mutex_};
-  if (progress_) last_progress_ = progress_();
+  if (progress_) ended_ += progress_();
   progress_ = std::move(progress);
 }
 
@@ -94,8 +120,21 @@ Shop::Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sa
       options_(std::move(options)),
       orders_(open_order_store(options_.orders)),
       orders_of_workers_(open_order_store(options_.orders)) {
+  for (const auto& sale : sales) defined_.insert(sale.name);
   for (const auto& name : names()) take_in(name, At::start);
   define(sales);
+  for (const auto& name : options_.named.value_or(std::set<std::string, std::less<>>{}))
+    if (!find(name))
+      throw Error{Errc::bad_argument,
+                  fmt::format("{} and {} know no sale '{}': 'NAME=UNITS' makes one{}",
+                              store_.describe(), orders_->describe(), name,
+                              trouble_of(name).empty() ? "" : "; " + trouble_of(name))};
+}
+
+void Shop::need_store(OrderStore& orders, const std::string& sale, const std::string& place) {
+  const auto there = orders.store_of(sale);
+  if (there && (!there->id.empty() || !orders.definition(sale).empty()))
+    throw sale::another_store(sale, orders.describe(), *there, {.id = {}, .place = place});
 }
 
 void Shop::stop() {
@@ -118,6 +157,10 @@ std::int64_t Shop::buckets_of(const std::string& sale) const {
 
 void Shop::check(const SaleDefinition& sale) {
   const auto other = find(sale.name);
+  const auto buckets_there = std::max<std::int64_t>(buckets_of(sale.name), 1);
+  for (std::int64_t i = 0; i < buckets_there; ++i)
+    sale::need_sold_here(store_, buckets_there > 1 ? sale::bucket_name(sale.name, i) : sale.name,
+                         *orders_);
   if (const auto buckets = buckets_of(sale.name)) {
     BucketedSale::check(store_, sale, {.buckets = buckets}).get();
   } else if (other && other->sale().bucketed()) {
@@ -180,7 +223,26 @@ std::vector<std::string> Shop::names() {
   std::ranges::sort(names);
   const auto repeated = std::ranges::unique(names);
   names.erase(repeated.begin(), repeated.end());
+  std::set<std::string, std::less<>> others;
+  std::erase_if(names, [&](const std::string& name) {
+    const bool is_served = !options_.named || is_named(name) || is_named(sale::whole_name(name));
+    if (!is_served) others.insert(name);
+    return !is_served;
+  });
+  const std::lock_guard lock{mutex_};
+  others_ = std::move(others);
   return names;
+}
+
+bool Shop::is_named(std::string_view name) const {
+  return defined_.contains(name) || (options_.named && options_.named->contains(name));
+}
+
+std::map<std::string, std::string, std::less<>> Shop::not_served() const {
+  const std::shared_lock lock{mutex_};
+  auto all = troubles_;
+  for (const auto& name : others_) all.emplace(name, "it was not named when this process began");
+  return all;
 }
 
 /// The lists of all sales lie in a cluster on servers of their own. Where one came back without
@@ -209,11 +271,16 @@ void Shop::take_in(const std::string& name, At when) {
   if (find(name) || buckets_.contains(name)) return;
   try {
     auto offer = load(name);
+    if (options_.named && !is_named(offer->name())) return;  // its name looks like a bucket's
     const auto state = offer->sale().status().get().state;
     if (state != SaleState::archived) {
       // Tells whether these are the orders of this sale; one to be recovered is asked by its
       // worker.
-      if (state != SaleState::recovering) settle(offer->sale(), when);
+      if (state != SaleState::recovering)
+        offer->sale().settle(*orders_);
+      else
+        for (const auto* const part : offer->sale().parts())
+          sale::need_sold_here(store_, part->definition().name, *orders_);
       offer->begin_work();
     }
     if (offer->sale().bucketed())
@@ -223,19 +290,10 @@ void Shop::take_in(const std::string& name, At when) {
       }
     add(std::move(offer));
     note(name, {});
-  } catch (const WrongDatabase&) {
-    throw;
   } catch (const Error& failure) {
+    const bool is_asked_for = is_named(name) || is_named(sale::whole_name(name));
+    if (when == At::start && is_asked_for && failure.errc() == Errc::config_mismatch) throw;
     note(name, failure.what());
-  }
-}
-
-void Shop::settle(OfferedSale& sale, At when) {
-  try {
-    sale.settle(*orders_);
-  } catch (const Error& failure) {
-    if (when == At::start && failure.errc() == Errc::config_mismatch) throw WrongDatabase{failure};
-    throw;
   }
 }
 
@@ -288,6 +346,17 @@ void Shop::note(std::string_view name, const std::string& trouble) {
     log(LogLevel::error, fmt::format("sale '{}' cannot be sold: {}", name, trouble));
 }
 
+/// A worker that has nothing to bring would hear of that late.
+void Shop::shut_what_is_sold_elsewhere() {
+  for (auto* const orders : {orders_.get(), orders_of_workers_.get()})
+    for (const auto& name : orders->sold_elsewhere()) try {
+        if (auto sale = Sale::load(store_, name).get()) sale->settle(*orders);
+      } catch (const Error& failure) {
+        if (failure.errc() != Errc::config_mismatch) throw;
+        note(name, failure.what());
+      }
+}
+
 void Shop::look() {
   const std::lock_guard lock{looking_};
   std::string trouble;
@@ -301,9 +370,12 @@ void Shop::look() {
     }
     list_again();
     const auto offers = all();
-    // A transaction as those that write: whether they would succeed. It changes nothing.
-    if (!offers.empty()) {
-      const auto& rows = offers.front()->sale().parts().front()->definition().name;
+    shut_what_is_sold_elsewhere();
+    // A transaction as those that write: whether they would succeed. It changes a count alone.
+    const auto sold = std::ranges::find_if(
+        offers, [this](const auto& offer) { return trouble_of(offer->name()).empty(); });
+    if (sold != offers.end()) {
+      const auto& rows = (*sold)->sale().parts().front()->definition().name;
       if (orders_->stock(rows)) orders_->keep_definition(rows, {});
     }
     for (const auto& offer : offers) offer->work_again();

@@ -31,6 +31,9 @@ namespace sluice::server {
 struct ShopOptions {
   std::string orders = "sqlite:orders.db";  ///< the database, as open_order_store() takes it
   OrderWorkerOptions worker = {.recovers = true};
+  /// Which sales are served beside those that are defined here; without a value all that store or
+  /// database know, and those that others make.
+  std::optional<std::set<std::string, std::less<>>> named = {};
   /// In how many buckets the stock of a sale lies that is defined here, by its name; others have
   /// none.
   std::map<std::string, std::int64_t, std::less<>> buckets = {};
@@ -52,14 +55,18 @@ class Offer {
   const std::string& name() const noexcept { return sale_.name(); }
 
   void begin_work();
-  void stop() { thread_.request_stop(); }
+  void stop();  ///< and none begins again
   /// Why the worker cannot go on without somebody's help; empty: it works, or there is none.
   std::string trouble() const;
   /// Begins again where trouble ended it.
   void work_again();
+  /// Of all its workers so far.
   WorkerProgress progress() const;
   /// Of this process.
   AnswerCounts& answers() noexcept { return answers_; }
+  /// An order that is on its way to the database, or a dead letter, by number or id. All that are
+  /// there are read; blocks.
+  std::optional<SaleOrder> find_on_its_way(std::string_view word);
 
  private:
   using AskProgress = std::function<WorkerProgress()>;
@@ -68,7 +75,7 @@ class Offer {
   template <class Worker>
   void run(Worker worker, const std::stop_token& stop);
   void show(AskProgress progress);
-  void set_trouble(std::string what);
+  void set_trouble(const std::string& what);
 
   Store& store_;
   OfferedSale sale_;
@@ -77,10 +84,13 @@ class Offer {
   const OrderWorkerOptions worker_;
   AnswerCounts answers_;
   mutable std::mutex mutex_;
-  std::string trouble_;           // guarded by mutex_
-  AskProgress progress_;          // guarded by mutex_; while a worker works
-  WorkerProgress last_progress_;  // guarded by mutex_; of the one before
-  std::jthread thread_;
+  std::string trouble_;      // guarded by mutex_; of the worker that ended
+  std::string said_;         // guarded by mutex_; the last trouble in the log
+  AskProgress progress_;     // guarded by mutex_; while a worker works
+  WorkerProgress ended_;     // guarded by mutex_; of those that ended
+  SteadyTime began_{};       // guarded by mutex_
+  bool is_stopped_ = false;  // guarded by mutex_
+  std::jthread thread_;      // guarded by mutex_
 };
 
 /// A sale with buckets is one offer, of the name of the whole. Its buckets are not offered: who
@@ -89,10 +99,11 @@ class Offer {
 /// Threads: any. REQUIRES: the store lives longer.
 class Shop {
  public:
-  /// Takes in what store and database know, and defines `sales`, or joins them where they are
-  /// there; all are checked before any is made. Throws Error where the database cannot be opened,
-  /// and config_mismatch where the orders of a sale go into another one; and what Sale::create()
-  /// throws.
+  /// Takes in what is to be served of what store and database know, and defines `sales`, or joins
+  /// them where they are there; all are checked before any is made. Throws Error where the database
+  /// cannot be opened; config_mismatch where the orders of a sale that is named go into another
+  /// database, or come from another store; bad_argument where one that is named is not there; and
+  /// what Sale::create() throws.
   Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sales = {});
 
   /// Null: there is none of that name, or `trouble_of` says why it cannot be sold.
@@ -100,6 +111,9 @@ class Shop {
   std::vector<std::shared_ptr<Offer>> all() const;
   /// Why a sale that store or database know cannot be loaded; empty: it can be, or nobody knows it.
   std::string trouble_of(std::string_view name) const;
+  /// Sales that store or database know and that are not sold here, and why not; as of the last
+  /// look.
+  std::map<std::string, std::string, std::less<>> not_served() const;
 
   /// Tells the workers to end after the batch under way; the destructor waits for them.
   void stop();
@@ -111,6 +125,10 @@ class Shop {
 
   const ShopOptions& options() const noexcept { return options_; }
 
+  /// Throws Error{config_mismatch} where the database has the sale from a store, and this one, at
+  /// `place`, is not there yet.
+  static void need_store(OrderStore& orders, const std::string& sale, const std::string& place);
+
  private:
   enum class At : std::uint8_t { start, later };
 
@@ -119,12 +137,13 @@ class Shop {
   void create(const SaleDefinition& sale);
   std::int64_t buckets_of(const std::string& sale) const;
   std::vector<std::string> names();
+  bool is_named(std::string_view name) const;
   void list_again();
+  void shut_what_is_sold_elsewhere();
   void take_in(const std::string& name, At when);
   std::shared_ptr<Offer> load(const std::string& name);
   OfferedSale load_whole(Sale part);
   bool may_block(OfferedSale& next) const;
-  void settle(OfferedSale& sale, At when);
   void add(std::shared_ptr<Offer> offer);
   void note(std::string_view name, const std::string& trouble);
   void note_look(std::optional<SteadyTime> since);
@@ -134,14 +153,16 @@ class Shop {
   std::mutex looking_;
   std::unique_ptr<OrderStore> orders_;          // guarded by looking_
   std::set<std::string, std::less<>> buckets_;  // guarded by looking_; of the wholes offered
+  std::set<std::string, std::less<>> defined_;  // by this process
   std::int64_t listed_ = 0;                     // guarded by looking_; see list_again()
   // Of all workers: of a thousand sales each would have sessions of its own.
   std::unique_ptr<OrderStore> orders_of_workers_;
   mutable std::shared_mutex mutex_;
   std::map<std::string, std::shared_ptr<Offer>, std::less<>> offers_;  // guarded by mutex_
   std::map<std::string, std::string, std::less<>> troubles_;           // guarded by mutex_
-  std::string trouble_;                                                // guarded by mutex_
-  std::optional<SteadyTime> looks_since_;  // guarded by mutex_; with its last step
+  std::set<std::string, std::less<>> others_;  // guarded by mutex_; not named
+  std::string trouble_;                        // guarded by mutex_
+  std::optional<SteadyTime> looks_since_;      // guarded by mutex_; with its last step
 };
 
 }  // namespace sluice::server

@@ -359,7 +359,8 @@ void SimulatedProvider::pay_orders_of(HttpClient& client, const std::string& sal
                         .order = text_in(order, "number"),
                         .amount = integer_in(shown, "due"),
                         .currency = currency};
-        if (!pay(std::move(payment), options_.habits.choose())) return;  // later
+        const bool is_due = payment.amount > 0;  // else it has ended meanwhile
+        if (is_due && !pay(std::move(payment), options_.habits.choose())) return;  // later
       }
       after = id;
     }

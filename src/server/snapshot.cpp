@@ -289,6 +289,7 @@ std::string Snapshots::make() {
   if (process.trouble.empty()) process.trouble = known->trouble;
   auto json = Json::object(
       {{"now", millisecond_text(system_clock().wall())}, {"process", json_of(process)}});
+  json.add("not_served", json_of(shop_.not_served()));
   auto sales = Json::array();
   std::size_t shown = 0;
   for (const auto& view : views_) {

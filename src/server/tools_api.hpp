@@ -12,9 +12,9 @@ namespace sluice::server {
 /// routes.
 class ToolsApi {
  public:
-  /// `is_of_this_machine`: others do not reach the listener.
-  ToolsApi(Store& store, const ShopKeys& keys, bool is_of_this_machine)
-      : door_(keys, is_of_this_machine),
+  /// `has_local`: programs of this machine need no key.
+  ToolsApi(Store& store, const ShopKeys& keys, bool has_local)
+      : door_(keys, has_local),
         locks_(store, door_),
         numbers_(store, door_),
         filters_(store, door_) {}

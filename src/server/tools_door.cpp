@@ -26,15 +26,14 @@ bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x
 
 Expected<std::string, http::Response> ToolsDoor::caller_of(const http::Request& request) const {
   if (!keys_.is_empty()) return keys_.who_asks(request, Scope::tools);
-  if (!is_of_this_machine_)
+  if (!has_local_)
     return refuse_call(problems::no_shop_keys,
                        "make one: sluice serve key --id NAME --scopes tools; put the line that it "
-                       "shows into a file, and begin the service with --shop-keys FILE");
+                       "shows into a file, and begin the service with --shop-keys FILE; "
+                       "--local-operator is for a machine of your own");
   if (is_of_another_site(request))
     return refuse_call(problems::not_allowed, "a page of another site asks");
-  if (!names_this_machine(request))
-    return refuse_call(problems::other_host,
-                       "without keys this is for http://127.0.0.1 and http://localhost alone");
+  if (!is_local(request)) return refuse_call(problems::other_host, only_local);
   return std::string{};
 }
 

@@ -18,14 +18,13 @@ struct ToolCall {
   std::string name;
 };
 
-/// With keys of the shop: who brings one with the scope `tools`. Without: programs of this machine,
-/// if others do not reach the listener; a page of another site in a browser here is none.
+/// With keys of the shop: who brings one with the scope `tools`. Without: nobody, or programs of
+/// this machine where the service was told so; a page of another site in a browser here is none.
 ///
 /// Threads: any. REQUIRES: the keys live longer.
 class ToolsDoor {
  public:
-  ToolsDoor(const ShopKeys& keys, bool is_of_this_machine)
-      : keys_(keys), is_of_this_machine_(is_of_this_machine) {}
+  ToolsDoor(const ShopKeys& keys, bool has_local) : keys_(keys), has_local_(has_local) {}
 
   /// The name is that of the path. It has no braces: what has some may be a key of a sale.
   Expected<ToolCall, http::Response> call_of(const http::Request& request) const;
@@ -37,7 +36,7 @@ class ToolsDoor {
   Expected<std::string, http::Response> caller_of(const http::Request& request) const;
 
   const ShopKeys& keys_;
-  const bool is_of_this_machine_;
+  const bool has_local_;
 };
 
 /// As problem_of(), and for what a name may be mistaken.

@@ -18,7 +18,8 @@ class RoomProgram : public Program {
 };
 
 TEST_F(RoomProgram, IsMadeSteeredAndRemoved) {
-  const Ran made = room({"create", "shop", "--rate", "50", "--inside", "2", "--hold", "1m"});
+  const Ran made =
+      room({"create", "shop", "--rate", "50", "--inside", "2", "--hold", "1m", "--stay", "5m"});
   ASSERT_EQ(made.status, 0) << made.output;
   EXPECT_EQ(made.json().at("commitment").get<std::string>().size(), 64U);
   EXPECT_EQ(room({"create", "shop", "--rate", "5"}).status, 78) << "made otherwise";
@@ -33,6 +34,7 @@ TEST_F(RoomProgram, IsMadeSteeredAndRemoved) {
   EXPECT_EQ(now.at("inside"), 2);
   EXPECT_EQ(now.at("waiting"), 1);
   EXPECT_EQ(now.at("open"), true);
+  EXPECT_EQ(now.at("stay_ms"), 300'000);
 
   EXPECT_TRUE(room({"pause", "shop"}).json().at("paused").get<bool>());
   EXPECT_EQ(room({"rate", "shop", "--inside", "3"}).json().at("inside_limit"), 3);

@@ -1,4 +1,7 @@
 // `sluice sale` from the first line of a file of sales to the archive.
+#include <filesystem>
+#include <set>
+
 #include "cli/program.hpp"
 
 namespace sluice::test {
@@ -18,20 +21,23 @@ class SaleProgram : public Program {
 TEST_F(SaleProgram, AFileOfSalesIsCheckedBeforeAnyIsCreated) {
   const std::string good = R"({"name": "tea", "stock": 5, "type": "TE"})";
   const std::pair<std::string, const char*> rows[] = {
-      {"", ":1:1: the file ends where '[' should stand"},
+      {"", ":1:1: this is no JSON"},
+      {"[" + good + ",\n  {\"name\": \"a\",, \"stock\": 1}]", ":2:16: this is no JSON"},
+      {good, "sales stand in brackets"},
+      {"[" + good + ", 5]", "sale 2: a sale stands in braces"},
       {"[" + good + ",\n  {\"name\": \"a\", \"stok\": 1}]",
-       ":2:17: a sale has no 'stok'; did you mean 'stock'?"},
+       ": sale 2: a sale has no 'stok'; did you mean 'stock'?"},
       {"[" + good + ",\n  {\"name\": \"a\", \"stock\": \"1\"}]",
-       ":2:26: stock: an integer without quotes"},
+       ": sale 2: stock: an integer without quotes"},
       {"[" + good + ", {\"name\": \"a\", \"stock\": 1.5}]",
-       "'1.5' is neither a text in quotes nor an integer"},
+       ": sale 2: stock: an integer without quotes"},
       {"[" + good + ", {\"stock\": 1, \"type\": \"X\"}]", "this sale has no 'name'"},
       {"[" + good + "," + good + "]", "sale 'tea' stands twice"},
       {"[" + good + ", {\"name\": \"a\", \"stock\": 5, \"type\": \"TE\"}]",
        "type 'TE' is that of sale 'tea', too"},
-      {"[" + good + "] x", "something stands behind the last ']'"},
+      {"[" + good + "] x", "this is no JSON"},
       {"[" + good + ", {\"name\": \"a\", \"name\": \"b\"}]", "'name' stands twice"},
-      {"[" + good + ", {\"name\": \"a\\u0000\"}]", "\\u and others are not known"},
+      {"[" + good + ", {\"name\": \"\\ud800\"}]", "this is no JSON"},
       {"[" + good + R"(, {"name": "a", "stock": 1, "type": "X", "opens": "tomorrow"}])",
        "opens: 'tomorrow' is no instant: write a date, a time and its zone"},
       {"[" + good + R"(, {"name": "a", "stock": 50000, "type": "X"}])",
@@ -65,6 +71,15 @@ TEST_F(SaleProgram, AFileOfSalesIsCheckedBeforeAnyIsCreated) {
   EXPECT_EQ(listed.at(0).at("name"), "tea");
   EXPECT_EQ(listed.at(1).at("state"), "open");
   EXPECT_EQ(listed.at(1).at("stock"), 7);
+}
+
+/// Each character that JSON may escape, by its escape, as a part of a name.
+TEST_F(SaleProgram, SV16_AFileOfSalesIsReadAsJsonIs) {
+  write("sales.json",
+        R"([{"n\u0061me": "th\u00e9 \u8336 \ud83c\udf75 \/\"\\", "stock": 5, "type": "TE"}])");
+  const Ran ran = sale({"create", "--file", "sales.json"});
+  ASSERT_EQ(ran.status, 0) << ran.output;
+  EXPECT_EQ(sale({"list"}).json().at("sales").at(0).at("name"), "th\u00e9 \u8336 \U0001f375 /\"\\");
 }
 
 TEST_F(SaleProgram, AFileMayPutAStockIntoBuckets) {
@@ -161,11 +176,49 @@ TEST_F(SaleProgram, BeforeTheFirstWorkerStockAndAuditWork) {
   EXPECT_EQ(other.status, 64);
   EXPECT_TRUE(other.says("'TE' is that of sale 'tea'")) << other.output;
   sale({"buy", "tea", "--buyer", "ann"});
+  EXPECT_EQ(sale({"stock", "tea", "--to", "6"}).status, 0);
   const Ran ran = sale({"audit", "tea"});
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(ran.json().at("on_the_way"), 1);
-  EXPECT_EQ(sale({"stock", "tea", "--to", "6"}).status, 0);
-  EXPECT_EQ(sale({"audit", "tea"}).status, 0);
+}
+
+TEST_F(SaleProgram, NU05_ACommandMakesNoDatabaseBesideTheOneThatTheSaleHas) {
+  const auto files = [&] {
+    std::set<std::string> all;
+    for (const auto& file : std::filesystem::recursive_directory_iterator{folder_.path()})
+      if (!file.path().filename().string().starts_with("output")) all.insert(file.path());
+    return all;
+  };
+  ASSERT_EQ(sale({"create", "tea", "--stock", "5", "--type", "TE"}).status, 0);
+  EXPECT_EQ(sale({"audit", "tea"}).status, 78) << "it only reads";
+  EXPECT_TRUE(files().empty());
+  ASSERT_EQ(sale({"work", "tea", "--until-empty", "--orders", "sqlite:right.db"}).status, 0);
+  const auto before = files();
+  const std::vector<std::vector<std::string>> commands{
+      {"audit", "tea"},
+      {"replay", "tea"},
+      {"stock", "tea", "--to", "6"},
+      {"cancel", "tea", "--number", "TE1"},
+      {"close", "tea", "--orders", "sqlite:orders.db"},
+      {"refund", "tea", "--number", "TE1", "--key", "k"},
+      {"archive", "tea"},
+      {"work", "tea", "--until-empty"},
+      {"recover", "tea"},
+      {"recover", "tea", "--new-store"}};
+  for (const auto& command : commands) {
+    const Ran ran = sale(command);
+    EXPECT_EQ(ran.status, 78) << command.front() << ran.output;
+    for (const auto* const file : {"right.db", "orders.db"})
+      EXPECT_TRUE(ran.says("sqlite:" + (folder_ / file).string())) << ran.output;
+    EXPECT_EQ(files(), before) << command.front();
+  }
+  for (const auto* const command : {"list", "status", "audit", "dead"}) {
+    std::vector<std::string> words{"--store", "embedded:" + (folder_ / "none").string(), "sale",
+                                   command};
+    if (words.back() != "list") words.emplace_back("tea");
+    EXPECT_EQ(run(words).status, 64) << command;
+    EXPECT_EQ(files(), before) << command;
+  }
 }
 
 TEST_F(SaleProgram, E16_ASaleEndsAndLeavesNothingBehind) {

@@ -117,7 +117,9 @@ void a_lost_sale_is_made_again(LatePlay& play) {
   LateSale s{play};
   s.buy("ann", "r", 2);
   s.drain("one order");
+  const auto id = play.other().run({"GET", "sluice:sales:store"}).get();
   s.run({"FLUSHALL"});
+  s.run({"SET", "sluice:sales:store", id.as_text()});  // another store would be refused
   (void)Sale::create(play.store(), s.definition).get();
   (void)Sale::create(play.store(), s.definition, *s.orders);
   s.tell("shut");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "docs_test/documents.hpp"
+#include "sale/order_life.hpp"
 #include "support/paths.hpp"
 
 namespace sluice::docs {
@@ -52,6 +53,18 @@ TEST(DocsService, TablesOfASalesDatabaseAreNamed) {
   const auto page = read_text("docs/sale.md");
   for (const auto& name : tables)
     EXPECT_TRUE(page.contains('`' + name + " (")) << "docs/sale.md does not name " << name;
+}
+
+TEST(DocsService, TheLifeOfAnOrderIsTheTableThatProgramsGoBy) {
+  std::vector<std::string> rows;
+  bool is_in_table = false;
+  for (const auto& line : read_lines("docs/sale.md")) {
+    is_in_table = line.starts_with("| from |") || (is_in_table && line.starts_with('|'));
+    if (is_in_table && line.starts_with("| `")) rows.push_back(line);
+  }
+  std::vector<std::string> table;
+  for (const auto& step : sale::transitions()) table.push_back(sale::row_of_page(step));
+  EXPECT_EQ(rows, table);
 }
 
 }  // namespace

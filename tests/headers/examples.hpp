@@ -56,6 +56,7 @@ extern Sale sale;
 extern Mutex mutex;
 extern const FencingToken token;
 extern const WebhookHead head;
+extern const ProviderRequest webhook;
 
 /// Keys of tokens and of webhooks.
 extern const struct Keys {

@@ -154,6 +154,18 @@ TEST_F(RoomCrowd, NoMoreInsideThanThereIsRoom) {
   EXPECT_EQ(room.status().get().inside, 0);
 }
 
+TEST_F(RoomCrowd, SV08_TheTurnGoesRoundThoughAllWhoAreInKeepAsking) {
+  for (const std::int64_t inside : {1, 2, 5}) {
+    const auto all = 3 * inside;
+    auto room = make({.name = fmt::format("shop{}", inside), .interval = 20s, .inside = inside});
+    Crowd crowd{clock_, room};
+    for (int i = 0; i < all; ++i) crowd.come(fmt::format("v{}", i), true);
+    crowd.pass(2h);
+    for (const auto& visitor : crowd.visitors())  // 12 stays of ten minutes, for a third of them
+      EXPECT_NEAR(visitor->turns, 4, 1) << visitor->id << " of " << all;
+  }
+}
+
 TEST_F(RoomCrowd, V34_AQueueOfThoseWhoHaveGoneIsPassedOver) {
   auto room = make({.name = "shop", .rate = 10, .inside = 10, .hold = 30s});
   Crowd crowd{clock_, room};

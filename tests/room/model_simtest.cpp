@@ -88,6 +88,7 @@ class RoomModel {
     EXPECT_LE(inside, most_inside_);
     const auto entries = static_cast<std::size_t>(status.let_in);
     EXPECT_EQ(entries, moments_.size());
+    EXPECT_EQ(status.stay, definition_.stay);
     EXPECT_LE(test::fullest_window(moments_, 1s), 8U);
   }
 
@@ -99,10 +100,13 @@ class RoomModel {
     RoomPlace place = {};
     WallTime heard = {};
     bool seen_inside = false;
+    WallTime stay_until = {};
   };
 
+  /// Of those inside also: the stay is over.
   bool is_silent(const Visitor& visitor) const {
-    return clock_.wall() >= visitor.heard + definition_.hold;
+    return clock_.wall() >= visitor.heard + definition_.hold ||
+           (visitor.seen_inside && clock_.wall() >= visitor.stay_until);
   }
 
   void see(const std::string& name, Visitor& visitor, const RoomPlace& now) {
@@ -123,13 +127,18 @@ class RoomModel {
         EXPECT_TRUE(was.state != PlaceState::waiting || now.before <= was.before) << name;
         break;
       case PlaceState::inside:
-        EXPECT_EQ(*now.inside_until, clock_.wall() + definition_.hold);
+        ASSERT_TRUE(now.stay_until) << name;
+        EXPECT_EQ(*now.inside_until, std::min(clock_.wall() + definition_.hold, *now.stay_until));
         if (!visitor.seen_inside) {
+          EXPECT_GE(*now.stay_until, clock_.wall() + definition_.stay) << name;
+          EXPECT_LE(*now.stay_until, clock_.wall() + definition_.stay + 100ms) << name;
+          visitor.stay_until = *now.stay_until;
           EXPECT_FALSE(now.paused || closed_ || now.units_left == 0) << name;
           moments_.push_back(clock_.wall());
         } else {
           EXPECT_FALSE(silent) << name << " was inside, and silent";
         }
+        EXPECT_EQ(*now.stay_until, visitor.stay_until) << name;
         visitor.seen_inside = true;
         break;
       case PlaceState::left:
@@ -182,7 +191,7 @@ constexpr int histories = test::rounds(20);
 
 TEST_F(RoomHistory, EachVisitorIsInOneStateAndGoesOnAsHeMay) {
   for (int i = 0; i < histories && !HasFailure(); ++i)
-    play({.name = fmt::format("shop{}", i), .rate = 3, .inside = 4, .hold = 5s}, 400);
+    play({.name = fmt::format("shop{}", i), .rate = 3, .inside = 4, .hold = 5s, .stay = 7s}, 400);
 }
 
 TEST_F(RoomHistory, TheSameWithAnOpening) {
@@ -191,6 +200,7 @@ TEST_F(RoomHistory, TheSameWithAnOpening) {
           .rate = 3,
           .inside = 4,
           .hold = 5s,
+          .stay = 7s,
           .opens_at = clock_.wall() + 10s},
          400);
 }
@@ -211,6 +221,7 @@ TEST_F(RoomHistory, TheSameWhereRepliesAreLostAndRequestsDoubled) {
           .rate = 3,
           .inside = 4,
           .hold = 5s,
+          .stay = 7s,
           .opens_at = clock_.wall() + 10s},
          400);
 }

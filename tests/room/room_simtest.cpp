@@ -134,7 +134,7 @@ TEST_F(Room, V34_WhoIsCalledAndDoesNotComeHoldsASlotNoLongerThanTheHold) {
 }
 
 TEST_F(Room, WhoIsHeardOfStaysInside) {
-  auto room = make({.name = "shop", .inside = 1, .hold = 1min});
+  auto room = make({.name = "shop", .inside = 1, .hold = 1min, .stay = 24h});
   const auto ann = room.enter("ann").get();
   for (int i = 0; i < 100; ++i) {
     clock_.advance(59s);
@@ -142,6 +142,59 @@ TEST_F(Room, WhoIsHeardOfStaysInside) {
   }
   clock_.advance(1min);
   EXPECT_EQ(room.state(ann.ticket, "ann").get()->state, PlaceState::left);
+}
+
+TEST_F(Room, SV08_AStayEndsWhenTheVisitorWasTold) {
+  auto room = make({.name = "shop", .rate = 10, .inside = 1, .hold = 1min, .stay = 90s});
+  const auto ann = room.enter("ann").get();
+  const auto bob = room.enter("bob").get();
+  ASSERT_TRUE(ann.place.stay_until);
+  EXPECT_GE(*ann.place.stay_until, clock_.wall() + 90s);
+  EXPECT_LE(*ann.place.stay_until, clock_.wall() + 90s + 100ms);
+  EXPECT_FALSE(bob.place.stay_until);
+  clock_.advance(50s);
+  const auto asked = *room.state(ann.ticket, "ann").get();
+  EXPECT_EQ(asked.stay_until, ann.place.stay_until);
+  EXPECT_EQ(asked.inside_until, ann.place.stay_until) << "and not a minute from now";
+  EXPECT_EQ(room.status().get().stay, 90s);
+  EXPECT_EQ(room.state(bob.ticket, "bob").get()->state, PlaceState::waiting);
+  clock_.advance(*ann.place.stay_until - clock_.wall() - 1us);
+  EXPECT_EQ(room.state(ann.ticket, "ann").get()->state, PlaceState::inside);
+  clock_.advance(1us);
+  EXPECT_EQ(room.state(ann.ticket, "ann").get()->state, PlaceState::left);
+  const auto again = room.enter("ann").get();
+  EXPECT_EQ(again.place.number, 3) << "behind those who wait";
+  EXPECT_EQ(again.place.state, PlaceState::waiting);
+}
+
+/// What an older version leaves: no field of the stay, and nothing noted of those it has let in.
+TEST_F(Room, SV08_ARoomOfAnOlderVersionIsGivenALongestStay) {
+  const WaitingRoomDefinition definition{
+      .name = "shop", .rate = 10, .inside = 2, .hold = 1min, .stay = 3min};
+  auto room = make(definition);
+  const auto ann = room.enter("ann").get();
+  store_->run({"HDEL", "{shop}:room", "stay", "stays_since"}).get();
+  store_->run({"SETRANGE", "{shop}:heard", "0", std::string(4, '\0')}).get();
+  const auto asks = [&] { return *room.state(ann.ticket, "ann").get(); };
+  for (int i = 0; i < 20; ++i) {
+    clock_.advance(30s);
+    EXPECT_EQ(asks().state, PlaceState::inside) << "as long as she likes";
+  }
+  EXPECT_FALSE(asks().stay_until);
+  EXPECT_FALSE(room.status().get().stay);
+  make(definition);
+  EXPECT_EQ(asks().stay_until, clock_.wall() + 3min) << "from now on";
+  const auto bob = room.enter("bob").get();
+  for (int i = 0; i < 5; ++i) {
+    clock_.advance(30s);
+    EXPECT_EQ(asks().state, PlaceState::inside);
+    room.state(bob.ticket, "bob").get();
+  }
+  clock_.advance(30s);
+  // A process of the older version has renewed her place meanwhile.
+  store_->run({"ZADD", "{shop}:inside", "9e15", "1"}).get();
+  EXPECT_EQ(asks().state, PlaceState::left);
+  EXPECT_EQ(room.status().get().inside, 1) << "bob, who has a tenth of a second more";
 }
 
 TEST_F(Room, BeforeTheOpeningAllAreEnrolledAndThenDrawn) {
@@ -341,6 +394,8 @@ TEST_F(Room, RefusesWhatIsOutOfRange) {
                                           {.name = "shop", .interval = 0ms},
                                           {.name = "shop", .inside = 0},
                                           {.name = "shop", .hold = 999ms},
+                                          {.name = "shop", .stay = 999ms},
+                                          {.name = "shop", .stay = 24h * 30 + 1ms},
                                           {.name = "shop", .opens_at = WallTime{-1s}}})
     EXPECT_THROW(make(definition), Error);
   auto room = make({.name = "shop"});

@@ -52,7 +52,9 @@ class Crowd {
     WallTime came = {};
     std::optional<WallTime> let_in = {};
     std::optional<WallTime> gone = {};  ///< closes the page without a word at that time
-    bool stays = false;                 ///< goes on asking inside; else leaves as soon as he is in
+    bool stays =
+        false;      ///< goes on asking inside, and comes again; else leaves as soon as he is in
+    int turns = 0;  ///< how often he was let in
   };
 
   Crowd(VirtualClock& clock, WaitingRoom& room) : clock_(clock), room_(room) {}
@@ -112,6 +114,14 @@ class Crowd {
     take(visitor, *place);
   }
   void take(Visitor& visitor, const RoomPlace& place) {
+    if (place.state == PlaceState::left && visitor.stays) {
+      auto entry = room_.enter(visitor.id).get();
+      visitor.ticket = entry.ticket;
+      visitor.place = {};
+      return take(visitor, entry.place);
+    }
+    if (place.state == PlaceState::inside && visitor.place.state != PlaceState::inside)
+      ++visitor.turns;
     visitor.place = place;
     if (place.state == PlaceState::inside && !visitor.let_in) {
       visitor.let_in = clock_.wall();

@@ -484,13 +484,51 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   std::set<std::string> keys;
   const auto there = store_->run({"KEYS", "*"}).get();
   for (const auto& key : there.as_items()) keys.insert(key.as_text());
-  EXPECT_EQ(keys, (std::set<std::string>{"sluice:sales", "sluice:sales:names", "sluice:sales:types",
-                                         "{s}:sale"}));
+  EXPECT_EQ(keys, (std::set<std::string>{"sluice:sales", "sluice:sales:names", "sluice:sales:store",
+                                         "sluice:sales:types", "{s}:sale"}));
 
   // An order that ends later ends in the database alone.
   EXPECT_TRUE(sale_.cancel(*orders_, {"ann"}, {"r2"}, "late").now);
   EXPECT_TRUE(orders_->returns("s", -1, 10, true).empty());
   EXPECT_FALSE(sale_.archive(*orders_));
+}
+
+/// Each text of a file, with each beginning that a spreadsheet runs, and each that begins a cell of
+/// its own where cells end with ';'.
+TEST_F(SaleEnds, SV19_NoCellOfAnArchiveIsRun) {
+  std::vector<std::string> texts;
+  for (int byte = 1; byte < 0x80; ++byte) texts.push_back(fmt::format("{}1+1", char(byte)));
+  for (const auto* more : {"\xef\xbc\x9d"
+                           "1",
+                           "\xef\xbc\x8b"
+                           "1",
+                           "\xef\xbc\x8d"
+                           "1",
+                           "\xef\xbc\xa0"
+                           "1",
+                           "a;=1", "a\t=1", "a\r=1", "a\n=1", "=1,\"=1", "\"=1\""})
+    texts.emplace_back(more);
+  definition_ = {.name = "s2", .stock = 1000, .limit = 1, .number_type = "-1", .digits = 4};
+  sale_ = Sale::create(*store_, definition_).get();
+  for (const auto& text : texts) {
+    EXPECT_EQ(buy(text, text).outcome, SaleOutcome::admitted);
+    sale_.cancel(*orders_, {text}, {text}, text);
+  }
+  const test::TempDir folder;
+  const auto file = (folder / "orders.csv").string();
+  EXPECT_TRUE(sale_.archive(*orders_, {.file = file}));
+  std::ifstream written{file};
+  std::size_t lines = 0;
+  for (std::string line; std::getline(written, line); ++lines) {
+    for (const auto* begin : {"=", "+", "-", "@", "\t", "\r", "\xef\xbc\x9d", "\xef\xbc\x8b",
+                              "\xef\xbc\x8d", "\xef\xbc\xa0"})
+      for (const auto* before : {"\n", ",", ",\"", ";", "\t", ";\""})
+        EXPECT_EQ(("\n" + line).find(std::string{before} + begin), std::string::npos) << line;
+  }
+  EXPECT_EQ(lines, texts.size() + 1);
+  const auto kept = orders_->page("s2", -1, 500);
+  EXPECT_EQ(kept.size(), texts.size());
+  EXPECT_EQ(kept.at(10).buyer.value, texts.at(10)) << "the database has it as it is";
 }
 
 // Between the last look at it and the mark, after which no key of the order is there any more.

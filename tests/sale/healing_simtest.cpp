@@ -74,7 +74,7 @@ class SaleHeals : public testing::Test {
   void work() { OrderWorker{*store_, *sale_, *orders_}.drain(); }
   void load() { sale_.emplace(std::move(*Sale::load(*store_, "s").get())); }
   SaleRecovery heal() {
-    auto done = recover(*store_, "s", *orders_);
+    auto done = recover(*store_, "s", *orders_, {.new_store = true});
     load();
     return done;
   }
@@ -251,8 +251,9 @@ TEST_F(SaleHeals, M2_ADatabaseThatWasRestoredGetsTheStocksChangesFromTheStore) {
                              std::filesystem::copy_options::overwrite_existing);
   orders_ = open_order_store("sqlite:" + file);
   expect_refused(Errc::server, "sluice sale recover", [&] { sale_->change_stock(*orders_, 10); });
-  expect_refused(Errc::database, "sluice sale recover",
+  expect_refused(Errc::server, "sluice sale recover",
                  [&] { sale_->cancel(*orders_, {"bob"}, {"r"}, ""); });
+  EXPECT_EQ(buy("cid", "r").outcome, SaleOutcome::recovering) << "SV18: it was noticed";
   EXPECT_EQ(heal().sent_again, 1);
   EXPECT_EQ(sale_->status().get().stock, 30);
   EXPECT_FALSE(sale_->change_stock(*orders_, 10)) << "25 are sold";
@@ -337,12 +338,39 @@ TEST_F(SaleHeals, M5_ASellerThatKnowsTheDatabaseDoesNotSellTwice) {
   buy("ann", "r", 20);
   work();
   store_->run({"FLUSHALL"}).get();
-  sale_.emplace(Sale::create(*store_, definition_, *orders_));
-  EXPECT_EQ(buy("bob", "r").outcome, SaleOutcome::recovering);
+  expect_refused(Errc::config_mismatch, "--new-store",
+                 [&] { Sale::create(*store_, definition_, *orders_); });
   heal();
   EXPECT_EQ(buy("bob", "r").order->number.substr(10), "0002");
   sale_.emplace(Sale::create(*store_, definition_, *orders_));
   expect_clean();
+}
+
+TEST_F(SaleHeals, SV02_ACopyOfAStoreThatIsRecoveredFencesTheOriginal) {
+  buy("ann", "r");
+  work();
+  const Backup copy{*store_};
+  const auto other = engine::open_embedded({.clock = &clock_});
+  copy.bring_back(*other);
+  recover(*other, "s", *orders_);
+  buy("bob", "r");
+  const auto is_refused = [&](const auto& deed) {
+    try {
+      deed();
+      ADD_FAILURE() << "it was not refused";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::config_mismatch) << error.what();
+    }
+  };
+  is_refused([&] { work(); });
+  EXPECT_EQ(buy("cid", "r").outcome, SaleOutcome::recovering);
+  is_refused([&] { recover(*store_, "s", *orders_); });
+  heal();
+  EXPECT_EQ(buy("cid", "r").outcome, SaleOutcome::admitted);
+  expect_clean();
+  auto sale = *Sale::load(*other, "s").get();
+  is_refused([&] { OrderWorker{*other, sale, *orders_}.drain(); });
+  EXPECT_EQ(sale.buy({"dan"}, {"r"}).get().outcome, SaleOutcome::recovering);
 }
 
 // As each server does at its start, while the workers have been at work for long.
@@ -472,7 +500,7 @@ TEST_F(SaleHeals, AWorkerBringsNothingInOfASaleThatWasLostAndMadeAgainBeforeItIs
   buy("ann", "other");
   buy("ann", "r");
   const auto second = buy("bob", "r").order;
-  expect_refused(Errc::server, "sluice sale recover", [&] { work(); });
+  expect_refused(Errc::config_mismatch, "sluice sale recover", [&] { work(); });
   EXPECT_EQ(orders_->page("s", -1, 10).size(), 1U);
   heal();
   EXPECT_EQ(buy("ann", "r").order, first);
@@ -726,7 +754,7 @@ TEST_F(SaleHeals, WhateverWasLostAndWhateverWasTriedBeforeTheRecovery) {
         if (left-- == 0) throw Killed{};
       };
       try {
-        recover(mortal, "s", mortal_orders);
+        recover(mortal, "s", mortal_orders, {.new_store = true});
       } catch (const Killed&) {
       }
       const auto expect_told = [&] {

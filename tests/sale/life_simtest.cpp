@@ -7,6 +7,7 @@
 
 #include "sale/life.hpp"
 #include "sale/records.hpp"
+#include "sluice/order_messages.hpp"
 #include "sluice/sale_recovery.hpp"
 
 namespace sluice {
@@ -511,6 +512,39 @@ TEST(SaleLife, V16_V17_AProcessMayBeKilledAtAnyStep) {
     }
   }
   EXPECT_GT(kills, 100);
+}
+
+TEST(SaleLife, SV05_AnArchiveLeavesNoOrderUnpaidForEver) {
+  Life life;
+  const auto ann = *life.buy("ann").order;
+  const auto bob = *life.buy("bob", "r", 2).order;
+  life.work();
+  life.pay(bob);
+  life.payments().keep(Life::payment({.number = "MT200001010001", .id = 1, .units = 1}, "of none"));
+  const auto refused = [&](const std::string& says) {
+    try {
+      life.sale().archive(life.orders());
+      ADD_FAILURE() << says;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::server);
+      EXPECT_NE(error.message().find(says), std::string::npos) << error.what();
+    }
+  };
+  refused("1 order(s) await their payment");
+  EXPECT_EQ(life.sale().status().get().state, SaleState::closed);
+  life.pass(33min);
+  life.sale().cancel_units(life.orders(), {"bob"}, {"r"}, 1, "k");
+  EXPECT_TRUE(life.sale().archive(life.orders())) << "a worker has ended it";
+  EXPECT_EQ(life.state(ann), OrderState::expired);
+  EXPECT_TRUE(life.payments().list("s", PaymentState::waiting, 10).empty());
+  EXPECT_EQ(life.payments().list("s", PaymentState::flagged, 10).at(0).note,
+            "the sale has no such order");
+  EXPECT_TRUE(audit(life.store(), life.sale(), life.orders()).ok());
+  // What needs the database alone goes on.
+  EXPECT_FALSE(life.payments().take_messages("s", 10, 1h).empty());
+  EXPECT_EQ(send_refunds(life.orders(), "s", [](const Refund&) { return ""; }).done, 1u);
+  EXPECT_EQ(life.pay(ann, "late").state, PaymentState::returned) << "its money goes back";
+  EXPECT_EQ(life.state(ann), OrderState::refunding);
 }
 
 }  // namespace

@@ -411,6 +411,105 @@ TEST_P(OrderPaymentsSuite, V06_V09_ThreadsThatPayExpireAndCancelAgreeOnOneEnd) {
   expect_sound();
 }
 
+TEST_P(OrderPaymentsSuite, SV01_SV13_APaymentThatIsKeptIsAppliedBeforeUnitsAreTakenBack) {
+  sell("3600000000", {order(1, "ann", 1, 3), order(2, "bob")});
+  for (const auto& kept :
+       {payment_of(order(1, "ann"), "a", 21), payment_of(order(2, "bob"), "b", 7)})
+    EXPECT_TRUE(money().keep(kept));
+  EXPECT_EQ(money().cancel_units("s", 1, 1, "k", "").refund, 7);
+  EXPECT_EQ(state(1), OrderState::paid);
+  const auto ended = orders_->end_order("s", 2, OrderState::cancelled, "");
+  EXPECT_FALSE(ended.now);
+  EXPECT_EQ(ended.order->state, OrderState::paid);
+  EXPECT_TRUE(money().list("s", PaymentState::flagged, 10).empty());
+  EXPECT_EQ(money().find("s", 1)->due, 14);
+  money().cancel_units("s", 1, 0, "all", "");
+  EXPECT_EQ(money().find("s", 1)->due, 0);
+  expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, SQ04_APaymentThatTheDatabaseRefusesIsNotKept) {
+  const auto refused = payment_of(order(1, "ann"), "e", 7);
+  GetParam().run(url_,
+                 GetParam().name == "sqlite"
+                     ? "CREATE TRIGGER no BEFORE INSERT ON sale_payments BEGIN SELECT "
+                       "RAISE(ABORT, 'no payments'); END"
+                     : "ALTER TABLE sale_payments ADD CONSTRAINT no_payments CHECK (amount > 7)");
+  try {
+    money().keep(refused);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::database);
+    EXPECT_EQ(error.effect(), Effect::none);
+    EXPECT_NE(error.message().find("is not kept"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(money().apply(refused).state, PaymentState::waiting);
+  EXPECT_TRUE(money().list("s", PaymentState::waiting, 10).empty());
+}
+
+TEST_P(OrderPaymentsSuite, SQ05_AKeyCarriesWhatItAskedFor) {
+  using Outcome = UnitsResult::Outcome;
+  sell("3600000000", {order(1, "ann", 1, 5)});
+  const auto cancel = [&](std::int64_t units, const char* key) {
+    return money().cancel_units("s", 1, units, key, "");
+  };
+  EXPECT_EQ(cancel(2, "k").outcome, Outcome::cancelled);
+  EXPECT_EQ(cancel(2, "k").outcome, Outcome::repeated);
+  for (const auto other : {1, 3, 0}) {
+    EXPECT_EQ(cancel(other, "k").outcome, Outcome::other_units) << other;
+    EXPECT_EQ(cancel(other, "k").units, 2);
+  }
+  EXPECT_EQ(cancel(0, "all").outcome, Outcome::cancelled);
+  for (const auto same : {0, 3}) EXPECT_EQ(cancel(same, "all").outcome, Outcome::repeated) << same;
+  EXPECT_EQ(cancel(2, "all").outcome, Outcome::other_units);
+  expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, SQ06_NoRefundIsToldThatNobodySends) {
+  sell("3600000000", {order(1, "ann", 1, 2)});
+  const auto pay = payment_of(order(1, "ann"), "e", 14);
+  money().keep(pay);
+  money().apply(pay);
+  GetParam().run(url_, "UPDATE sale_payments SET state = 'flagged'");
+  for (const auto units : {0, 1}) {
+    try {
+      money().cancel_units("s", 1, units, "k", "");
+      ADD_FAILURE() << units;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::corrupt);
+      EXPECT_NE(error.message().find("nothing was changed"), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(state(1), OrderState::paid);
+  EXPECT_EQ(orders_->stock("s")->left, 8);
+}
+
+TEST_P(OrderPaymentsSuite, SQ12_AllChangesOfAnOrderAreShown) {
+  orders_->begin_stock_change("s", 1000);
+  orders_->end_stock_change("s", 1, true);
+  sell("3600000000", {order(1, "ann", 1, 200)});
+  const auto pay = payment_of(order(1, "ann"), "e", 1400);
+  money().keep(pay);
+  money().apply(pay);
+  for (int i = 0; i < 60; ++i) money().cancel_units("s", 1, 1, fmt::format("k{}", i), "");
+  for (const auto& refund : money().refunds_of("s", 1)) EXPECT_TRUE(money().refund_done(refund));
+  const auto version = money().find("s", 1)->version;
+  EXPECT_EQ(version, 121);
+  EXPECT_EQ(std::ssize(money().messages_of("s", 1)), version);
+}
+
+TEST_P(OrderPaymentsSuite, SQ13_TheWordsOfAFailureAreNotCutWithinACharacter) {
+  sell("3600000000", {order(1, "ann")});
+  const auto pay = payment_of(order(1, "ann"), "e", 7);
+  money().keep(pay);
+  money().apply(pay);
+  money().cancel_units("s", 1, 0, "k", "");
+  std::string why = "x";
+  for (int i = 0; i < 300; ++i) why += "ü";
+  money().refund_failed(money().refunds_of("s", 1).at(0), why, 0s);
+  EXPECT_EQ(money().refunds_of("s", 1).at(0).note, why.substr(0, 499));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, OrderPaymentsSuite, testing::ValuesIn(database_kinds()),
                          [](const auto& kind) { return kind.param.name; });
 

@@ -95,6 +95,74 @@ TEST_P(OrderStoreSuite, ADatabaseKeepsItsIdentity) {
   EXPECT_NE(open_order_store(GetParam().make())->identity(), identity);
 }
 
+class StoresOfASale : public OrderStoreSuite {
+ protected:
+  template <class Deed>
+  void expect_refused(Errc code, const std::vector<std::string>& named, const Deed& deed) {
+    try {
+      deed();
+      ADD_FAILURE() << "it was not refused";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), code) << error.what();
+      EXPECT_EQ(error.effect(), Effect::none) << error.what();
+      for (const auto& name : named)
+        EXPECT_NE(error.message().find(name), std::string::npos) << error.what();
+    }
+  }
+
+  const StoreOfSale first_{.id = std::string(32, 'a'), .place = "redis://one"};
+  const StoreOfSale second_{.id = std::string(32, 'b'), .place = "redis://two"};
+};
+
+TEST_P(StoresOfASale, SV02_TheDatabaseKnowsItsStoreAndFencesTheOneOfBefore) {
+  EXPECT_EQ(orders_->store_of("s")->id, "") << "as in a database of an older version";
+  EXPECT_FALSE(orders_->store_of("other"));
+  ASSERT_TRUE(orders_->sell_in("s", first_, ""));
+  insert({order(1, "ann")});
+  const auto next = open_order_store(url_);
+  EXPECT_EQ(next->store_of("s")->id, first_.id);
+  EXPECT_EQ(next->store_of("s")->place, "redis://one");
+  EXPECT_GT(next->store_of("s")->since, WallTime{});
+  expect_refused(Errc::config_mismatch, {"redis://one", "redis://two", "--new-store"}, [&] {
+    next->sell_in("s", second_, "");
+    next->keep_definition("s", {});
+  });
+
+  const auto epoch = next->begin_epoch("s", 0, second_, "token");
+  EXPECT_EQ(next->epoch_token("s"), "token");
+  EXPECT_EQ(next->store_of("s")->epoch, epoch);
+  const std::vector<std::function<void()>> deeds{
+      [&] { insert({order(2, "bob")}); },
+      [&] { orders_->insert("s", std::vector{order(2, "bob")}, epoch); },
+      [&] { orders_->end_order("s", 1, OrderState::cancelled, ""); },
+      [&] { orders_->insert_ended("s", order(2, "bob"), OrderState::cancelled, "", epoch); },
+      [&] { orders_->begin_stock_change("s", 20); },
+      [&] { orders_->payments().cancel_units("s", 1, 1, "key", ""); },
+      [&] {
+        orders_->keep_definition("s", {{"closed", "1"}});
+      }};
+  EXPECT_EQ(orders_->sold_elsewhere(), std::vector<std::string>{"s"});
+  EXPECT_TRUE(next->sold_elsewhere().empty());
+  for (const auto& deed : deeds)
+    expect_refused(Errc::config_mismatch, {"redis://one", "redis://two", "since"}, deed);
+  EXPECT_EQ(next->insert("s", std::vector{order(2, "bob")}, epoch).inserted, 1U);
+  EXPECT_EQ(next->stock("s")->left, 8);
+}
+
+TEST_P(StoresOfASale, SV18_ADatabaseThatWasRolledBackIsNoticedAtTheNextCommit) {
+  ASSERT_TRUE(orders_->sell_in("s", first_, ""));
+  insert({order(1, "ann")});
+  const auto mark = orders_->mark("s");
+  insert({order(2, "bob")});
+  EXPECT_GT(orders_->mark("s"), mark);
+  GetParam().run(url_, "UPDATE sale_stock SET commits = 0");
+  expect_refused(Errc::database, {"sluice sale recover s"}, [&] { insert({order(3, "cid")}); });
+  EXPECT_FALSE(open_order_store(url_)->sell_in("s", first_, mark)) << "and by the next process";
+  const auto epoch = orders_->begin_epoch("s");
+  EXPECT_TRUE(orders_->sell_in("s", first_, mark));
+  EXPECT_EQ(orders_->insert("s", std::vector{order(3, "cid")}, epoch).inserted, 1U);
+}
+
 TEST_P(OrderStoreSuite, AnEpochIsAboveThoseThatTheStoreKnows) {
   orders_->add_sale("s", 10);
   EXPECT_EQ(orders_->begin_epoch("s"), 1);
@@ -395,7 +463,31 @@ TEST_P(OrderStoreSuite, V52_TimeIsTheDatabases) {
   EXPECT_LE(there, orders_->wall());
 }
 
+// What an Error tells a person to run does what it says, on each database.
+TEST_P(OrderStoreSuite, SQ01_TheStatementThatAnErrorNamesMendsTheTable) {
+  insert({order(1, "ann"), order(2, "ann", 2)});
+  orders_.reset();
+  GetParam().run(url_, "DROP TABLE sale_schema");
+  GetParam().run(url_, std::string{"DROP INDEX sale_orders_requests"} +
+                           (GetParam().name == "mariadb" ? " ON sale_orders" : ""));
+  GetParam().run(url_, "UPDATE sale_orders SET request = 'r'");
+  std::string message;
+  try {
+    open_order_store(url_);
+  } catch (const Error& error) {
+    message = error.message();
+  }
+  ASSERT_TRUE(message.contains("UPDATE")) << message;
+  GetParam().run(url_, message.substr(message.find("UPDATE")));
+  const auto mended = open_order_store(url_)->page("s", 0, 10);
+  ASSERT_EQ(mended.size(), 2U);
+  EXPECT_NE(mended[0].request, mended[1].request);
+  EXPECT_TRUE(mended[0].request.value == "r" || mended[1].request.value == "r");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, OrderStoreSuite, testing::ValuesIn(database_kinds()),
+                         [](const auto& kind) { return kind.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, StoresOfASale, testing::ValuesIn(database_kinds()),
                          [](const auto& kind) { return kind.param.name; });
 
 }  // namespace

@@ -38,6 +38,16 @@ void read_unsigned(const HmacPayments& provider, std::string_view bytes) {
           "a forged signature is taken");
 }
 
+void read_stripe(const StripePayments& stripe, const std::string& bytes) {
+  const auto field = stripe.sign(bytes, told_at);
+  const auto told = stripe.read({{{"Stripe-Signature", field}}, bytes}, told_at);
+  require(told.trust != PaymentNotice::Trust::not_signed, "Stripe's signature is refused");
+  require((told.trust == PaymentNotice::Trust::good) == told.why.empty(), "no reason, or one");
+  const auto forged = stripe.read({{{"Stripe-Signature", bytes}}, "{}"}, told_at);
+  require(forged.trust == PaymentNotice::Trust::not_signed, "a forged signature is taken");
+  (void)stripe.refusal_of(200, bytes);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -46,5 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes{reinterpret_cast<const char*>(data), size};
   read_signed(provider, bytes);
   read_unsigned(provider, bytes);
+  static const StripePayments stripe{"stripe", {"whsec_of_a_fuzzer"}};
+  read_stripe(stripe, std::string{bytes});
   return 0;
 }

@@ -157,7 +157,8 @@ TEST_F(SaleRecoveryTest, AStoreThatIsEmptyGetsTheSaleBackFromTheDatabaseAlone) {
   for (const auto* const buyer : {"a", "b", "c"}) buy(buyer, "r", 3);
   work();
   store_->run({"FLUSHALL"}).get();
-  const auto done = recover(*store_, "s", *orders_);
+  EXPECT_THROW(recover(*store_, "s", *orders_), Error) << "it may be another store";
+  const auto done = recover(*store_, "s", *orders_, {.new_store = true});
   EXPECT_TRUE(done.made_again);
   EXPECT_EQ(done.restored, 3);
   sale_.emplace(std::move(*Sale::load(*store_, "s").get()));
@@ -181,7 +182,7 @@ TEST_F(SaleRecoveryTest, ASaleThatWasLostAndCreatedAgainIsShutByItsWorker) {
   EXPECT_THROW(work(), Error);
   EXPECT_EQ(sale_->buy({"b"}, {"r"}).get().outcome, SaleOutcome::recovering);
   EXPECT_EQ(sale_->status().get().state, SaleState::recovering);
-  recover(*store_, "s", *orders_);
+  recover(*store_, "s", *orders_, {.new_store = true});
   buy("b", "r");
   expect_healed();
 }
@@ -320,7 +321,7 @@ class RecoveryMishap : public SaleRecoveryTest {
       test::WatchedOrders orders{*orders_};
       orders.before = [&](std::string_view) { step(); };
       try {
-        recover(store, "s", orders);
+        recover(store, "s", orders, {.new_store = true});
       } catch (const Killed&) {
         after();
       } catch (const Error& error) {
@@ -368,13 +369,13 @@ TEST_F(RecoveryMishap, E15_MayBeKilledAtEveryStep) {
             sale && store_->run({"HEXISTS", "{s}:sale", "recovering"}).get().as_integer() == 1) {
           EXPECT_EQ(sale->buy({"new"}, {"r"}).get().outcome, SaleOutcome::recovering);
         }
-        recover(*store_, "s", *orders_);
+        recover(*store_, "s", *orders_, {.new_store = true});
       });
 }
 
 /// By another one, which ends before it; or it by that one, whose last steps come late.
 TEST_F(RecoveryMishap, MayBeOvertakenAtEveryStep) {
-  at_every_step([&] { recover(*store_, "s", *orders_); }, [] {});
+  at_every_step([&] { recover(*store_, "s", *orders_, {.new_store = true}); }, [] {});
 }
 
 /// At its n-th step, and at a later one, a worker meets with something. Whatever it has read comes
@@ -404,7 +405,7 @@ class WorkerMishap : public SaleRecoveryTest {
         return std::nullopt;
       }
       if (fate->mishap != Mishap::recovered) return fate->mishap;
-      recover(*store_, "s", *orders_);
+      recover(*store_, "s", *orders_, {.new_store = true});
       buy(fmt::format("after {}", fate->step), "r");
       return std::nullopt;
     };
@@ -480,7 +481,7 @@ TEST_F(SaleRecoveryTest, NoBuyerGetsTheIdOfAnOrderThatOnlyItsBuyerKnows) {
   const auto lost = *sale_->buy({"b"}, {"r"}).get().order;
   for (int recoveries = 1; recoveries <= 3; ++recoveries) {
     roll_back(backup);
-    recover(*store_, "s", *orders_);
+    recover(*store_, "s", *orders_, {.new_store = true});
     const auto other = *sale_->buy({"c"}, {"r"}).get().order;
     EXPECT_EQ(other.number, lost.number) << "numbers have no gaps";
     EXPECT_GT(other.id, lost.id + 4096 * (recoveries - 1));
@@ -497,12 +498,12 @@ TEST_F(SaleRecoveryTest, ADamagedRecordIsWrittenAgainFromWhatTheDatabaseHas) {
   buy("cid", "r1");
   for (const auto* const buyer : {"ann", "bob", "cid"})
     store_->run({"HSET", "{s}:buyers", buyer, "rubbish"}).get();
-  recover(*store_, "s", *orders_);
+  recover(*store_, "s", *orders_, {.new_store = true});
   expect_healed();
 
   store_->run({"HSET", "{s}:buyers", "nobody", "rubbish"}).get();
   try {
-    recover(*store_, "s", *orders_);
+    recover(*store_, "s", *orders_, {.new_store = true});
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.errc(), Errc::corrupt);

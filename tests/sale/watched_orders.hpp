@@ -24,10 +24,29 @@ class WatchedOrders : public OrderStore {
     before("insert");
     return orders_.insert(sale, orders, epoch);
   }
-  std::int64_t begin_epoch(const std::string& sale, std::int64_t above) override {
+  std::int64_t begin_epoch(const std::string& sale, std::int64_t above, const StoreOfSale& store,
+                           const std::string& token) override {
     before("begin_epoch");
-    return orders_.begin_epoch(sale, above);
+    return orders_.begin_epoch(sale, above, store, token);
   }
+  std::string epoch_token(const std::string& sale) override {
+    before("epoch_token");
+    return orders_.epoch_token(sale);
+  }
+  std::optional<StoreOfSale> store_of(const std::string& sale) override {
+    before("store_of");
+    return orders_.store_of(sale);
+  }
+  bool sell_in(const std::string& sale, const StoreOfSale& store,
+               const std::string& mark) override {
+    before("sell_in");
+    return orders_.sell_in(sale, store, mark);
+  }
+  std::vector<std::string> sold_elsewhere() override {
+    before("sold_elsewhere");
+    return orders_.sold_elsewhere();
+  }
+  std::string mark(const std::string& sale) override { return orders_.mark(sale); }
   std::int64_t epoch(const std::string& sale) override {
     before("epoch");
     return orders_.epoch(sale);

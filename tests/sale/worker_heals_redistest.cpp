@@ -151,7 +151,7 @@ TEST_F(SaleGroup, E06_ConsumersOfDeadWorkersAreRemovedOnceTheyHaveNothingPending
 TEST_F(SaleGroup, E14_DeliveriesAreCountedForEachEntryAlone) {
   buy_many(2500);
   sale::OrderQueue queue{*store_, name_, "me"};
-  queue.acknowledge_and_read({}, 2500).get();
+  queue.acknowledge_and_read({}, "", 2500).get();
   const auto all = store_->run({"XRANGE", stream_, "-", "+"}).get();
   const auto id_of = [&](std::size_t at) { return all.as_items()[at].as_items().at(0).as_text(); };
   for (const std::size_t at : {0, 1200, 2499})  // beside those that this consumer has pending
@@ -272,7 +272,7 @@ TEST_F(SaleGroup, ManyOrdersAreAcknowledgedAtOnce) {
   std::vector<std::string> done;
   for (auto& entry : read_as_dead_worker(many)) done.push_back(entry.as_items().at(0).as_text());
   ASSERT_EQ(done.size(), static_cast<std::size_t>(many));
-  sale::OrderQueue{*store_, name_, "another"}.acknowledge(done);
+  sale::OrderQueue{*store_, name_, "another"}.acknowledge(done, "");
   EXPECT_EQ(waiting(), 0);
   EXPECT_EQ(store_->run({"XLEN", stream_}).get().as_integer(), 0);
 }
@@ -333,6 +333,21 @@ TEST_F(SaleGate, V54_ARecoveryThatLostItsPlaceLeavesThatOfTheOtherAlone) {
   };
   EXPECT_THROW(recover(*store_, name_, overtaken), Error);
   EXPECT_FALSE(recovers_now()) << "the other one is at it";
+}
+
+TEST_F(SaleGroup, NU04_AWorkerOfAnArchivedSaleEnds) {
+  buy_many(3);
+  OrderWorker worker{*store_, sale_, *orders_, quick()};
+  std::atomic<bool> has_ended{false};
+  std::jthread works{[&](const std::stop_token& stop) {
+    worker.run(stop);
+    has_ended = true;
+  }};
+  wait_until([&] { return worker.progress().inserted == 3; });
+  const auto own = open_order_store(url_);
+  EXPECT_TRUE(sale_.archive(*own));
+  wait_until([&] { return has_ended.load(); });
+  EXPECT_LE(worker.progress().failures, 2U) << worker.progress().last_failure;
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class MoneyOfBuckets : public OperateTest {
   /// Of an order that the database has.
   std::string bought(std::string_view buyer, std::string_view sale = "tea") const {
     const auto number = buy(buyer, "k", {}, sale).text("number");
-    EXPECT_TRUE(test::comes_true([&] { return shown(number, sale).status == 200; })) << buyer;
+    EXPECT_TRUE(test::comes_true([&] { return shown(number, sale).is_recorded(); })) << buyer;
     return number;
   }
   Answer shown(std::string_view order, std::string_view sale = "tea") const {

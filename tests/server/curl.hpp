@@ -31,6 +31,8 @@ struct Answer {
     const auto type = text("type");
     return type.substr(type.rfind(':') + 1);
   }
+  /// An order that the database has.
+  bool is_recorded() const { return status == 200 && body.contains("\"recorded\":true"); }
   bool has(std::string_view field) const { return head.find(field) != std::string::npos; }
 };
 

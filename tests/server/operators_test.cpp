@@ -216,7 +216,7 @@ TEST_F(OperatorsTest, APageOfAnotherSiteChangesNothing) {
 }
 
 TEST_F(OperatorsTest, WithoutKeysWhoIsAtThisMachineIsLocal) {
-  begin({tea(10)}, fast());
+  begin({tea(10)}, of_this_machine());
   struct Row {
     std::string host;
     int status;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -25,6 +26,28 @@ class AllOrders : public ShopTest {
     console_ = "Bearer " + console.key;
     lines_ = shop.line + "\n" + console.line + "\n";
   }
+  /// What operators see, by their key.
+  std::vector<std::string> operators_see(const std::string& question) const {
+    const auto page =
+        ask("GET", "/v1/operate/sales/tea/orders" + question, {{"Authorization", console_}});
+    return items(page);
+  }
+  /// Each order of an answer, as its text has it.
+  static std::vector<std::string> items(const Answer& page) {
+    std::vector<std::string> all;
+    std::string_view rest = page.body;
+    for (auto at = rest.find("{\"id\":"); at != rest.npos; at = rest.find("{\"id\":")) {
+      auto end = at;
+      for (int depth = 0; end < rest.size(); ++end) {
+        depth += rest[end] == '{';
+        depth -= rest[end] == '}';
+        if (depth == 0) break;
+      }
+      all.emplace_back(rest.substr(at, end + 1 - at));
+      rest.remove_prefix(end);
+    }
+    return all;
+  }
   void begin_with_keys(SaleDefinition sale) {
     const auto path = folder_ / "shop_keys";
     std::ofstream{path} << lines_;
@@ -39,12 +62,12 @@ class AllOrders : public ShopTest {
               std::string_view body = {}) const {
     std::vector<std::pair<std::string_view, std::string_view>> fields{{"Authorization", shop_}};
     fields.insert(fields.end(), more.begin(), more.end());
-    return test::ask(service_->port(), method, path, fields, body);
+    return ask(method, path, std::span{std::as_const(fields)}, body);
   }
   /// The path of an order that the database has.
   std::string bought(std::string_view buyer, std::string_view body = {}) const {
     const auto path = "/v1/sales/tea/orders/" + buy(buyer, "k", body).text("id");
-    EXPECT_TRUE(test::comes_true([&] { return shop("GET", path).status == 200; }));
+    EXPECT_TRUE(test::comes_true([&] { return shop("GET", path).is_recorded(); }));
     return path;
   }
   void pay(const std::string& path) const {
@@ -84,6 +107,62 @@ TEST_F(AllOrders, AnyOrderIsShownAndCancelled) {
   EXPECT_EQ(cancelled.text("state"), "cancelled") << cancelled.body;
   EXPECT_EQ(cancelled.text("reason"), "she phoned");
   EXPECT_EQ(left(), 9);
+}
+
+/// In each state that an order may come to: all who show it, show the same.
+TEST_F(AllOrders, SV10_EachAnswerHasTheSameJsonOfAnOrder) {
+  begin_with_keys(paid_tea(90));
+  const auto take_back = [&](const std::string& path, std::string_view body) {
+    EXPECT_EQ(shop("POST", path + "/refund", {{"Idempotency-Key", "k"}}, body).status, 200);
+  };
+  const std::pair<const char*, std::function<void(const std::string&)>> ways[] = {
+      {"awaiting", [](auto&) {}},
+      {"awaiting, of which one went back", [&](auto& p) { take_back(p, R"({"units":1})"); }},
+      {"cancelled", [&](auto& p) { shop("POST", p + "/cancel", {}, R"({"reason":"=1"})"); }},
+      {"paid", [&](auto& p) { pay(p); }},
+      {"paid, of which two went back",
+       [&](auto& p) { pay(p), take_back(p, R"({"units":2,"reason":"broken"})"); }},
+      {"refunding", [&](auto& p) { pay(p), take_back(p, R"({"reason":"all"})"); }}};
+  std::vector<std::string> singly;
+  for (const auto& [state, bring] : ways) {
+    const auto path = bought(state, R"({"units":3})");
+    bring(path);
+    const auto shown = shop("GET", path);
+    singly.push_back(shown.body);
+    EXPECT_EQ(operators_see("?q=" + shown.text("number")), std::vector{shown.body}) << state;
+    const auto own = ask("GET", path, {{"Sluice-Buyer", state}}).body;
+    EXPECT_EQ(own.substr(0, own.size() - 1), shown.body.substr(0, own.size() - 1)) << state;
+    EXPECT_EQ(shown.body.substr(own.size() - 1, 8), ",\"buyer\"") << "beside what the buyer sees";
+  }
+  EXPECT_EQ(items(shop("GET", "/v1/sales/tea/all-orders")), singly);
+  EXPECT_EQ(operators_see(""), singly);
+  EXPECT_EQ(operators_see("?q=cancelled"), std::vector{singly[2]});
+}
+
+/// The database is written to by somebody else for a while, and a shop looks for what its buyers
+/// were told.
+TEST_F(AllOrders, SV11_AnOrderOnItsWayIsShownToTheShop) {
+  begin_with_keys(paid_tea(90));
+  bought("ann");
+  soci::session somebody{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+  somebody << "PRAGMA busy_timeout = 10000";
+  somebody << "BEGIN IMMEDIATE";
+  std::vector<Answer> told;
+  for (int i = 0; i < 30; ++i) told.push_back(buy(fmt::format("b{}", i), "k"));
+  for (const auto& order : told)
+    for (const auto& word : {order.text("id"), order.text("number")}) {
+      const auto shown = shop("GET", "/v1/sales/tea/orders/" + word);
+      EXPECT_EQ(shown.status, 200) << shown.body;
+      EXPECT_EQ(shown.text("number"), order.text("number"));
+      EXPECT_FALSE(*shown.json().find("recorded")->as_bool());
+      EXPECT_EQ(shown.text("buyer").substr(0, 1), "b");
+    }
+  EXPECT_EQ(shop("GET", "/v1/sales/tea/orders/none").problem(), "no-order");
+  const auto path = "/v1/sales/tea/orders/" + told[0].text("id");
+  EXPECT_EQ(shop("POST", path + "/refund", {{"Idempotency-Key", "k"}}, "{}").problem(), "busy");
+  somebody << "ROLLBACK";
+  EXPECT_TRUE(
+      test::comes_true([&] { return *shop("GET", path).json().find("recorded")->as_bool(); }));
 }
 
 TEST_F(AllOrders, OtherKeysAreRefused) {

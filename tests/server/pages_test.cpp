@@ -7,6 +7,7 @@
 #include "server/browser.hpp"
 #include "server/pages/frame.hpp"
 #include "server/shop_fixture.hpp"
+#include "sluice/sale_recovery.hpp"
 #include "support/matchers.hpp"
 
 namespace sluice::server {
@@ -240,6 +241,8 @@ TEST_F(Pages, ASaleThatIsRecoveredSaysSo) {
   const auto during = ann.get("/sales/tea");
   EXPECT_THAT(during.body, testing::AnyOf(HasSubstr("gets back what its store has lost"),
                                           HasSubstr("left</p>")));
+  const auto orders = open_order_store(options().shop.orders);
+  recover(*store_, "tea", *orders, {.new_store = true});
   EXPECT_TRUE(test::comes_true(
       [&] { return ann.get("/sales/tea").body.find("5 of 5 left") != std::string::npos; }));
 }
@@ -260,6 +263,52 @@ TEST_F(Pages, AnUnpaidOrderIsCancelledByItsBuyerAlone) {
   EXPECT_THAT(cancelled.body, HasSubstr("This order is cancelled."));
   EXPECT_EQ(sold(), 0);
   EXPECT_THAT(cancelled.body, Not(HasSubstr("/cancel\"")));
+  EXPECT_THAT(cancelled.body, Not(HasSubstr("To pay")));
+}
+
+TEST_F(Pages, SV13_APageOfAnOpenSaleStaysTrue) {
+  begin({tea(5)});
+  auto ann = browser();
+  EXPECT_THAT(ann.get("/sales/tea").body, HasSubstr("data-seen-poll-ms=\"15000\""));
+  ann.submit(ann.get("/sales/tea"), "/orders");
+  EXPECT_THAT(ann.get("/sales/tea").body, HasSubstr("data-poll-ms=\"15000\"")) << "without a form";
+}
+
+TEST_F(Pages, SV13_WhatIsToPaySaysSoAndLeadsToTheCheckout) {
+  const TokenKeys keys{{{"k1", std::string(32, 'k')}}};
+  auto how = options();
+  how.keys = keys;
+  how.checkout = "https://shop.example/pay?lang=en";
+  begin({paid_tea(5)}, std::move(how));
+  auto ann = browser();
+  ann.get("/sales/tea?token=" + buyer_token(keys, "ann", "tea", system_clock().wall() + 1h));
+  ann.submit(ann.get("/sales/tea"), "/orders");
+  const auto order = ann.path();
+  const auto page = recorded(ann, order);
+  EXPECT_THAT(page.body, HasSubstr("<dt>To pay</dt><dd>5.00 CNY</dd>"));
+  std::smatch link;
+  const std::regex form{R"re(href="https://shop\.example/pay\?lang=en&amp;sale=tea&amp;)re"
+                        R"re(order=([^&]+)&amp;token=([^"]+)")re"};
+  ASSERT_TRUE(std::regex_search(page.body, link, form)) << page.body;
+  const auto claims = keys.check(link[2].str(), "checkout:tea", "ann", system_clock().wall());
+  ASSERT_TRUE(claims);
+  EXPECT_EQ(claims->more.at("order"), link[1].str());
+  EXPECT_EQ(claims->more.at("amount"), "500");
+  EXPECT_EQ(claims->more.at("currency"), "CNY");
+
+  const auto orders = open_order_store(options().shop.orders);
+  const Payment payment{.provider = "acme",
+                        .event = "e",
+                        .sale = "tea",
+                        .order = link[1].str(),
+                        .amount = 500,
+                        .currency = "CNY"};
+  orders->payments().keep(payment);
+  EXPECT_EQ(orders->payments().apply(payment).state, PaymentState::applied);
+  const auto paid = ann.get(order);
+  EXPECT_THAT(paid.body, HasSubstr("<dt>Paid</dt><dd>5.00 CNY</dd>"));
+  EXPECT_THAT(paid.body, Not(HasSubstr("To pay")));
+  EXPECT_THAT(paid.body, Not(HasSubstr("shop.example")));
 }
 
 // His hold would pass while he reads the form. Scripts ask before it does; without them the page

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sale/sql/soci.hpp"
+#include "server/receiver.hpp"
 #include "server/shop_fixture.hpp"
 #include "sluice/order_payments.hpp"
 #include "sluice/payment_provider.hpp"
@@ -172,6 +173,49 @@ TEST_F(Payments, ARowThatSomebodyDamagedHoldsUpNoOther) {
   second.event = "evt_2";
   orders->payments().keep(second);
   EXPECT_TRUE(test::comes_true([&] { return state("bob", sound.text("id")) == "paid"; }));
+}
+
+/// Stripe, without its money: a payment by its webhook, and a refund whose first answer is lost.
+TEST_F(Payments, H4_AnotherProviderPaysAndGivesBackByTheSameInterface) {
+  test::Receiver api{[n = 0](const auto&) mutable { return n++ == 0 ? 500 : 200; }};
+  const auto stripe = std::make_shared<const StripePayments>(
+      "stripe", std::vector<std::string>{"whsec_of_this_test"}, "sk_test_1");
+  auto how = options();
+  how.shop.worker.claim_after = 60ms;
+  how.providers = {std::make_shared<HmacPayments>(acme), stripe};
+  how.messenger = {
+      .refunds = {{stripe, api.url()}}, .http = {.allows_private = true}, .every = 10ms};
+  begin({paid_tea(3)}, std::move(how));
+  const auto order = buy("ann", "k");
+  const auto body = fmt::format(
+      R"({{"type":"payment_intent.succeeded","data":{{"object":{{"id":"pi_1","amount_received":500,
+"currency":"cny","metadata":{{"sale":"tea","order":"{}"}}}}}}}})",
+      order.text("number"));
+  const auto tell = [&](const std::string& field) {
+    return ask("POST", "/v1/payments/stripe", {{"Stripe-Signature", field}}, body).status;
+  };
+  const auto now = system_clock().wall();
+  EXPECT_EQ(tell(stripe->sign(body, now - 6min)), 401);
+  EXPECT_EQ(tell(stripe->sign(body, now)), 204);
+  EXPECT_EQ(tell(stripe->sign(body, now)), 204);
+  EXPECT_TRUE(test::comes_true([&] { return state("ann", order.text("id")) == "paid"; }));
+
+  const auto id = std::stoll(order.text("id"));
+  const auto orders = open_order_store(options().shop.orders);
+  orders->payments().cancel_units("tea", id, 0, "k", "by the test");
+  EXPECT_TRUE(test::comes_true([&] {
+    for (const auto& refund : orders->payments().refunds_of("tea", id))
+      if (refund.attempts > 0) orders->payments().refund_failed(refund, "hurried", 0s);
+    return orders->payments().totals("tea").refunds == 0;
+  }));
+  ASSERT_GE(api.count(), 2U);
+  for (const auto& got : api.got()) {
+    EXPECT_EQ(got.key, fmt::format("stripe.{}.2", id));
+    EXPECT_EQ(got.authorization, "Bearer sk_test_1");
+    EXPECT_EQ(got.body, fmt::format("payment_intent=pi_1&amount=500&metadata[sale]=tea&metadata["
+                                    "order]={}",
+                                    order.text("number")));
+  }
 }
 
 }  // namespace

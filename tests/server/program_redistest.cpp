@@ -211,20 +211,23 @@ TEST_F(ServeProgram, AUsersMistakeIsAnsweredInOneLine) {
   const auto keys = folder_ / "keys";
   std::ofstream{keys} << "k1 short\n";
   ::chmod(keys.c_str(), 0600);
-  const std::vector<Mistake> mistakes{{{"--listen", "127.0.0.1:99999"}, 64, "65535"},
-                                      {{"--listen", "8080"}, 64, "HOST:PORT"},
-                                      {{"--listen", "0.0.0.0:0"}, 64, "--believe-buyers"},
-                                      {{"--sale", "tea"}, 64, "maotai=100"},
-                                      {{"--sale", "tea=10", "--room", "tea"}, 64, "maotai=50/200"},
-                                      {{"--payments", "acme"}, 64, "NAME=FILE"},
-                                      {{"--payments", "acme=" + keys.string()}, 64, keys.string()},
-                                      {{"--room", "tea=5"}, 64, "no sale 'tea'"},
-                                      {{"--keys", keys.string()}, 64, keys.string()},
-                                      {{"--keys", folder_.str()}, 64, folder_.str()},
-                                      {{"--certificate", "x.pem"}, 64, "--key"},
-                                      {{"--trusted", "300.0.0.0/8"}, 64, "300.0.0.0/8"},
-                                      {{"--orders", "postgres:x"}, 64, "postgres"},
-                                      {{"--store", "http://x"}, 64, "http"}};
+  const std::vector<Mistake> mistakes{
+      {{"--listen", "127.0.0.1:99999"}, 64, "65535"},
+      {{"--listen", "8080"}, 64, "HOST:PORT"},
+      {{"--listen", "0.0.0.0:0"}, 64, "--believe-buyers"},
+      {{"--sale", "tea"}, 64, "--sale tea=UNITS"},
+      {{"--sale", "=5"}, 64, "maotai=100"},
+      {{"--sale", "tea=10", "--room", "tea"}, 64, "maotai=50/200"},
+      {{"--payments", "acme"}, 64, "NAME=FILE"},
+      {{"--payments", "acme=" + keys.string()}, 64, keys.string()},
+      {{"--room", "tea=5"}, 64, "--all"},
+      {{"--sale", "milk=1", "--room", "tea=5"}, 64, "no sale 'tea'"},
+      {{"--keys", keys.string()}, 64, keys.string()},
+      {{"--keys", folder_.str()}, 64, folder_.str()},
+      {{"--certificate", "x.pem"}, 64, "--key"},
+      {{"--trusted", "300.0.0.0/8"}, 64, "300.0.0.0/8"},
+      {{"--orders", "postgres:x"}, 64, "postgres"},
+      {{"--store", "http://x"}, 64, "http"}};
   int number = 0;
   for (const auto& mistake : mistakes) {
     Served served{folder_, number++, mistake.options};

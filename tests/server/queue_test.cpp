@@ -104,6 +104,40 @@ TEST_F(Queue, TheDrawIsPromisedBeforeItIsShown) {
   EXPECT_FALSE(draw.json().find("seed"));
 }
 
+TEST_F(Queue, SV09_TheOpeningOfASaleIsThatOfItsRoom) {
+  auto later = tea(5);
+  later.opens_at = system_clock().wall() + 1h;
+  auto with_room = options();
+  with_room.rooms = {{.name = "tea", .inside = 2}};
+  begin({later}, with_room);
+  for (const char* const buyer : {"ann", "bob", "cid"})
+    EXPECT_EQ(enter(buyer).text("state"), "enrolled") << buyer;
+  begin({later}, with_room);
+  EXPECT_EQ(*enter("ann").json().find("number")->as_integer(), 1) << "a new process joins it";
+}
+
+TEST_F(Queue, SV09_ARoomThatAnOlderVersionHasMadeIsJoinedAsItIs) {
+  auto later = tea(5);
+  later.opens_at = system_clock().wall() + 1h;
+  const TokenKeys keys{{{"k1", std::string(32, 'k')}}};
+  WaitingRoom::create(*store_, keys, {.name = "tea", .inside = 2}).get();
+  auto with_room = options();
+  with_room.rooms = {{.name = "tea", .inside = 2}};
+  begin({later}, with_room);
+  EXPECT_EQ(enter("ann").text("state"), "inside");
+}
+
+TEST_F(Queue, SV08_ABuyerIsToldWhenHisStayEnds) {
+  begin_with_room(5, {.rate = 1000, .inside = 1, .stay = 1s});
+  const auto ann = enter("ann");
+  EXPECT_NE(ann.text("stay_until"), "") << ann.body;
+  EXPECT_TRUE(
+      test::comes_true([&] { return place("ann", ann.text("ticket")).text("state") == "left"; }));
+  const auto refused = buy_with("ann", ann.text("ticket"), "k");
+  EXPECT_EQ(refused.problem(), "not-inside");
+  EXPECT_NE(refused.text("detail").find("POST to the queue"), std::string::npos) << refused.body;
+}
+
 TEST_F(Queue, ARoomThatTheStoreHasLostIsMadeAgain) {
   begin_with_room(5, {.rate = 1000, .inside = 1});
   enter("ann");

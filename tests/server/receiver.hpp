@@ -21,6 +21,7 @@ class Receiver {
     WebhookHead head;
     std::string key;    ///< Idempotency-Key
     std::string media;  ///< Content-Type
+    std::string authorization;
     std::string body;
 
     JsonValue json() const { return JsonValue::parse(body, {}).value(); }
@@ -69,6 +70,7 @@ class Receiver {
     Got got{.head = {field("webhook-id"), field("webhook-timestamp"), field("webhook-signature")},
             .key = field("Idempotency-Key"),
             .media = field("Content-Type"),
+            .authorization = field("Authorization"),
             .body = request.body()};
     const std::lock_guard lock{mutex_};
     got_.push_back(std::move(got));

@@ -5,6 +5,7 @@
 
 #include "engine/embedded_store.hpp"
 #include "server/curl.hpp"
+#include "server/openapi_check.hpp"
 #include "server/service.hpp"
 #include "support/comes_true.hpp"
 #include "support/temp_dir.hpp"
@@ -26,14 +27,31 @@ class ShopTest : public testing::Test {
     return options;
   }
 
+  /// Who is at this machine needs no key.
+  ServiceOptions of_this_machine() const {
+    auto options = this->options();
+    options.has_local_operator = true;
+    return options;
+  }
+
   void begin(std::vector<SaleDefinition> sales, std::optional<ServiceOptions> how = {}) {
+    check_.reset();
     service_.reset();
-    service_ = std::make_unique<Service>(*store_, how ? std::move(*how) : options(), sales);
+    service_ = std::make_unique<Service>(*store_, how ? *how : options(), sales);
+    if (!how || (how->http.proxy_protocol.empty() && !how->http.listen.is_unix()))
+      check_.emplace(test::ask(service_->port(), "GET", "/openapi.json").body);
   }
 
   Answer ask(std::string_view method, std::string_view path, Fields fields = {},
              std::string_view body = {}) const {
-    return test::ask(service_->port(), method, path, fields, body);
+    return ask(method, path, std::span{fields.begin(), fields.size()}, body);
+  }
+  Answer ask(std::string_view method, std::string_view path,
+             std::span<const std::pair<std::string_view, std::string_view>> fields,
+             std::string_view body = {}) const {
+    auto answer = test::ask(service_->port(), method, path, fields, body);
+    if (check_) check_->look(method, path, answer);  // SV17
+    return answer;
   }
   Answer buy(std::string_view buyer, std::string_view key, std::string_view body = {},
              std::string_view sale = "tea") const {
@@ -44,6 +62,9 @@ class ShopTest : public testing::Test {
   test::TempDir folder_;
   std::unique_ptr<Store> store_ = engine::open_embedded();
   std::unique_ptr<Service> service_;
+
+ private:
+  std::optional<OpenApiCheck> check_;
 };
 
 /// At a price: 5 CNY a unit, to be paid within an hour.

@@ -62,5 +62,32 @@ TEST_F(Standstill, AStoreThatNeverAnswersIsSaid) {
   EXPECT_EQ(shop.trouble(), "");
 }
 
+TEST_F(Standstill, H1_AfterEachTroubleTheFiguresOfAWorkerMoveAndItIsAlone) {
+  begin({tea(100, 0)});
+  const auto offer = service_->shop().find("tea");
+  std::uint64_t bought = 0;
+  const auto sell = [&] {
+    EXPECT_EQ(buy("ann", fmt::format("k{}", ++bought)).status, 201);
+    EXPECT_TRUE(test::comes_true([&] { return offer->progress().inserted == bought; })) << bought;
+  };
+  const auto consumer = [&] {
+    const auto all = store_->run({"XINFO", "CONSUMERS", "{tea}:orders", "workers"}).get();
+    EXPECT_EQ(all.as_items().size(), 1U);
+    return all.as_items().at(0).as_items().at(1).as_text();
+  };
+  for (int trouble = 0; trouble < 3; ++trouble) {
+    sell();
+    store_->run({"SET", "{tea}:orders", "no stream"}).get();
+    EXPECT_TRUE(test::comes_true([&] { return !offer->trouble().empty(); }));
+    store_->run({"DEL", "{tea}:orders"}).get();
+    EXPECT_TRUE(test::comes_true([&] { return offer->trouble().empty(); }));
+    sell();
+    const auto works = consumer();
+    for (int more = 0; more < 3; ++more) sell();
+    EXPECT_EQ(consumer(), works) << "the worker that is well goes on";
+    EXPECT_EQ(offer->trouble(), "");
+  }
+}
+
 }  // namespace
 }  // namespace sluice::server

@@ -11,7 +11,7 @@ namespace {
 
 class Tools : public ShopTest {
  protected:
-  void SetUp() override { begin({}); }
+  void SetUp() override { begin({}, of_this_machine()); }
 
   Answer acquire(std::string_view name, std::string_view key, std::string_view body = {}) const {
     return ask("POST", fmt::format("/v1/locks/{}", name), {{"Idempotency-Key", key}}, body);
@@ -399,8 +399,7 @@ TEST_F(ToolsWithKeys, AProxyInFrontAndAPageOfAnotherSiteAreNotThisMachine) {
             "no-shop-keys");
   EXPECT_EQ(ask("POST", "/v1/ids/order/next").problem(), "no-shop-keys")
       << "a proxy that does not say for whom it asks";
-  how = options();
-  begin({}, std::move(how));
+  begin({}, of_this_machine());
   EXPECT_EQ(ask("POST", "/v1/ids/order/next").status, 200);
   EXPECT_EQ(ask("POST", "/v1/ids/order/next", {{"Sec-Fetch-Site", "cross-site"}}).problem(),
             "not-allowed");

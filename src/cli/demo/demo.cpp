@@ -142,7 +142,6 @@ class Demo {
     const StopOnSignal stop;
     const SaleDefinition planned = definition();
     const auto others = is_embedded() ? nullptr : open(url_);
-    if (others) refuse_other_sales(*others);
     const Tidy tidy{others.get(), planned.name, planned.number_type};
     Sale::create(*open(url_), planned).get();
     if (!globals_.json)
@@ -167,14 +166,6 @@ class Demo {
     verify(*store, sale, *orders);
     measure(sale.status().get());
     return report();
-  }
-
-  /// 'sluice serve' serves all sales of a store, and would bring their orders into this database.
-  static void refuse_other_sales(Store& store) {
-    if (Sale::names(store).get().empty()) return;
-    throw Error{Errc::in_use,
-                "demo --http serves all sales of the store, and it has some that are not the "
-                "demo's: give a server or a database of its own, --store redis://127.0.0.1/9"};
   }
 
   std::string store_of(const Globals& globals) const {

@@ -36,8 +36,9 @@ class Served {
     ::setenv("SLUICE_STORE", plan.store.c_str(), 1);
     ::setenv("SLUICE_ORDERS", plan.orders.c_str(), 1);
     for (int i = 0; i < plan.instances; ++i)
-      all_.push_back(start("serve", {"sluice", "serve", "--listen", "127.0.0.1:0", "--health",
-                                     "127.0.0.1:0", "--notice", "0s", "--json"}));
+      all_.push_back(
+          start("serve", {"sluice", "serve", "--listen", "127.0.0.1:0", "--health", "127.0.0.1:0",
+                          "--notice", "0s", "--json", "--sale", plan.sale}));
     for (const auto& one : all_) urls_.push_back(url_in(one->line()));
   }
   ~Served() { terminate(); }

@@ -230,12 +230,12 @@ void Crowd::after_queue(std::uint64_t id, Buyer& buyer, const HttpAnswer& answer
 void Crowd::after_click(std::uint64_t id, Buyer& buyer, const HttpAnswer& answer,
                         const JsonValue& body, const std::string& problem, SteadyTime now) {
   const std::string key{key_of_a_click};
+  const bool is_bought = answer.status == 200 || answer.status == 201;
   if (buyer.step == Step::click) {
-    ++tally_.decided;
+    tally_.decided += is_bought || answer.status == 409 || answer.status == 410;
     if (!buyer.slow) tally_.purchases.observe(now - buyer.clicked);
   }
   buyer.may_have_bought = false;
-  const bool is_bought = answer.status == 200 || answer.status == 201;
   if (!is_bought) {
     const bool has_ended = may_end_ && problem == "order-ended";
     if (!has_ended)

@@ -193,7 +193,10 @@ class LoadTest {
     const auto& checks = report_.checks;
     if (!report_.after) report_.unseen.push_back("how the sale stands afterwards");
     if (report_.tally.decided == 0)
-      report_.unseen.push_back("a purchase: no click had a last answer");
+      report_.unseen.push_back(
+          report_.tally.count_of(Step::click, "403 not-inside") > 0
+              ? "a purchase: the sale has a waiting room, which --queue goes through"
+              : "a purchase: no click had a last answer of the sale");
     if (options_.audits && !is_audited_)
       report_.unseen.push_back("the orders, one by one");
     else if (checks.given_up > 0)

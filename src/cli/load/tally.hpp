@@ -30,7 +30,8 @@ struct Tally {
   std::uint64_t arrived = 0;
   std::uint64_t answered = 0;
   std::uint64_t clicks_answered = 0;
-  std::uint64_t decided = 0;  ///< purchases that had their last answer
+  std::uint64_t decided =
+      0;  ///< purchases that the sale has granted or refused: 200, 201, 409, 410
   std::uint64_t admitted = 0;
   std::uint64_t repeats_same = 0;  ///< repeats that were answered by the same order
   std::uint64_t retries = 0;

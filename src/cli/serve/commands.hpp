@@ -19,11 +19,14 @@ struct ServeArgs {
   std::string data = "sluice-data";  ///< what is not given lies there
   std::string orders;                ///< empty: SQLite in `data`
   std::string sales_file;
-  std::vector<std::string> sales;     ///< "maotai=100", "maotai=100000/8"
+  std::vector<std::string> sales;     ///< "maotai=100", "maotai=100000/8"; "maotai" is there
+  bool all = false;                   ///< serves what store and database know beside these
   std::vector<std::string> payments;  ///< "acme=FILE"
+  std::vector<std::string> stripe;    ///< "stripe=FILE"
   std::string webhooks;               ///< a URL
   std::string webhook_secrets;
   std::vector<std::string> refunds;  ///< "acme=URL"
+  std::string checkout;              ///< a URL
   bool allows_private_targets = false;
   std::vector<std::string> rooms;  ///< "maotai=50/200"
   std::string listen = "127.0.0.1:8080";
@@ -32,6 +35,7 @@ struct ServeArgs {
   std::string shop_keys_file;
   std::vector<std::string> proxies;
   bool believes_buyers = false;
+  bool has_local_operator = false;
   net::TlsFiles tls;
   std::vector<std::string> trusted;
   std::vector<std::string> proxy_protocol;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -6,17 +7,21 @@
 #include <filesystem>
 #include <iterator>
 #include <mutex>
+#include <set>
 
 #include "base/integer.hpp"
 #include "base/json.hpp"
+#include "base/secret_file.hpp"
 #include "base/thread.hpp"
 #include "cli/command_line/exit_code.hpp"
 #include "cli/command_line/signals.hpp"
 #include "cli/command_line/streams.hpp"
+#include "cli/missing_places.hpp"
 #include "cli/sales_file.hpp"
 #include "cli/serve/commands.hpp"
 #include "net/tls_file_watch.hpp"
 #include "server/service.hpp"
+#include "sluice/bucketed_sale.hpp"
 #include "sluice/log.hpp"
 #include "sluice/open.hpp"
 
@@ -26,11 +31,11 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-/// Where the folder of --data is needed, it is made.
 struct Places {
   std::string store;
   std::string orders;
-  bool is_example = false;  ///< nothing was given: whoever tries it should see something
+  bool are_given = false;  ///< one of them
+  bool in_data = false;    ///< one of them lies in the folder of --data
 };
 
 Places places_of(const ServeArgs& args) {
@@ -40,8 +45,8 @@ Places places_of(const ServeArgs& args) {
   };
   Places places{.store = given(args.store, "SLUICE_STORE"),
                 .orders = given(args.orders, "SLUICE_ORDERS")};
-  places.is_example = places.store.empty() && args.sales_file.empty() && args.sales.empty();
-  if (places.store.empty() || places.orders.empty()) fs::create_directories(args.data);
+  places.are_given = !places.store.empty() || !places.orders.empty();
+  places.in_data = places.store.empty() || places.orders.empty();
   if (places.store.empty())
     places.store = "embedded:" + fs::absolute(args.data / fs::path{"store"}).string();
   if (places.orders.empty())
@@ -75,29 +80,81 @@ PlannedSale sale_of(const std::string& word) {
   return {.definition = std::move(sale), .buckets = *buckets};
 }
 
-std::vector<PlannedSale> sales_of(const ServeArgs& args, const Places& places) {
-  auto sales = args.sales_file.empty() ? std::vector<PlannedSale>{} : read_sales(args.sales_file);
-  for (const auto& word : args.sales) sales.push_back(sale_of(word));
-  if (places.is_example) sales.push_back(sale_of("example=100"));
-  return sales;
+using Names = std::set<std::string, std::less<>>;
+
+/// What is to be sold.
+struct Named {
+  std::vector<PlannedSale> sales;  ///< made, or joined
+  Names there;                     ///< these have to be there
+  bool all = false;
+
+  bool is_empty() const { return sales.empty() && there.empty() && !all; }
+  Names names() const {
+    auto names = there;
+    for (const auto& sale : sales) names.insert(sale.definition.name);
+    return names;
+  }
+};
+
+Named named_by(const ServeArgs& args) {
+  Named named{
+      .sales = args.sales_file.empty() ? std::vector<PlannedSale>{} : read_sales(args.sales_file),
+      .there = {},
+      .all = args.all};
+  for (const auto& word : args.sales)
+    if (word.find('=') == word.npos)
+      named.there.insert(word);
+    else
+      named.sales.push_back(sale_of(word));
+  return named;
 }
 
-/// "maotai=50/200": 50 a second are let in, and 200 are inside at a time.
+/// A store that is not there yet is not the one of a sale that the database has.
+void refuse_new_store(const Places& places, const Named& named) {
+  const auto orders = open_order_store(places.orders);
+  for (const auto& name : orders->sales()) {
+    const auto whole = name.substr(0, name.rfind(':'));
+    const auto names = named.names();
+    if (named.is_empty() || named.all || names.contains(name) || names.contains(whole))
+      server::Shop::need_store(*orders, name, places.store);
+  }
+}
+
+/// Nobody named a sale: where nothing was ever sold somebody tries it, and should see something.
+void name_example(const ServeArgs& args, const Places& places, Store* store, Named& named) {
+  auto there = store ? Sale::names(*store).get() : std::vector<std::string>{};
+  if (!is_missing(places.orders))
+    std::ranges::move(open_order_store(places.orders)->sales(), std::back_inserter(there));
+  std::erase(there, "example");
+  if (there.empty() && !places.are_given && args.rooms.empty())
+    return named.sales.push_back(sale_of("example=100"));
+  throw Error{Errc::bad_argument,
+              fmt::format("say what to serve: --sale NAME=UNITS makes a sale, --sale NAME serves "
+                          "one that is there, --sales FILE those of a file, --all every sale{}",
+                          there.empty() ? "" : fmt::format("; there: {}", fmt::join(there, ", ")))};
+}
+
+/// "maotai=50/200/15m": 50 a second are let in, 200 are inside at a time, each for 15 minutes at
+/// most.
 WaitingRoomDefinition room_of(const std::string& word) {
   const auto equals = word.rfind('=');
   const auto figures = equals == word.npos ? std::string{} : word.substr(equals + 1);
-  const auto slash = figures.find('/');
+  const auto slash = std::min(figures.find('/'), figures.size());
+  const auto second = std::min(figures.find('/', slash + 1), figures.size());
   const auto rate = parse_integer<std::int64_t>(figures.substr(0, slash));
-  const auto inside = slash == figures.npos
-                          ? std::optional{WaitingRoomDefinition{}.inside}
-                          : parse_integer<std::int64_t>(figures.substr(slash + 1));
+  const auto inside =
+      slash == figures.size()
+          ? std::optional{WaitingRoomDefinition{}.inside}
+          : parse_integer<std::int64_t>(figures.substr(slash + 1, second - slash - 1));
   if (!rate || !inside || equals == 0)
-    throw Error{
-        Errc::bad_argument,
-        fmt::format("--room '{}': write SALE=RATE or SALE=RATE/INSIDE, like maotai=50/200 for "
-                    "50 a second and 200 at a time",
-                    word)};
-  return {.name = word.substr(0, equals), .rate = *rate, .inside = *inside};
+    throw Error{Errc::bad_argument,
+                fmt::format("--room '{}': write SALE=RATE, SALE=RATE/INSIDE or "
+                            "SALE=RATE/INSIDE/STAY, like maotai=50/200/15m for 50 a second, 200 "
+                            "at a time and 15 minutes for each",
+                            word)};
+  WaitingRoomDefinition room{.name = word.substr(0, equals), .rate = *rate, .inside = *inside};
+  if (second < figures.size()) into(room.stay).set(figures.substr(second + 1));
+  return room;
 }
 
 /// Certificates that are renewed come into use without a restart. REQUIRES: one thread.
@@ -106,7 +163,11 @@ class Certificates {
   explicit Certificates(const net::TlsFiles& files) : files_(files), watch_(files) {}
 
   bool are_used() const { return !files_.certificate.empty(); }
-  net::TlsContext read() const { return net::TlsContext::for_server(files_); }
+  /// Throws Error{bad_argument}, also for a key that is not private.
+  net::TlsContext read() const {
+    need_private_file("the key of the certificate", files_.key);
+    return net::TlsContext::for_server(files_);
+  }
   /// A certificate and its key are seldom replaced in the same instant: what does not fit together
   /// stays out of use, and is looked at again when it has changed once more.
   void look(server::Service& service) {
@@ -142,6 +203,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
         fmt::format("--listen {}: whoever reaches it could buy in anybody's name; give --keys, "
                     "or --believe-buyers where your shop alone can reach it",
                     args.listen)};
+  options.has_local_operator = args.has_local_operator;
   options.http.loops = args.loops;
   options.http.trusted = args.trusted;
   options.http.proxy_protocol = args.proxy_protocol;
@@ -153,6 +215,8 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   auto targets = targets_of(args);
   options.providers = std::move(targets.providers);
   options.messenger = std::move(targets.messenger);
+  if (!args.checkout.empty()) server::check_http_url(args.checkout);
+  options.checkout = args.checkout;
   options.proxies = args.proxies;
   options.health = endpoint_of(args.health);
   return options;
@@ -173,10 +237,21 @@ std::string try_line(const server::Service& service, const server::ServiceOption
                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                          "0123456789-_.") == sale.npos;
   if (options.keys || options.http.tls || listen.is_unix() || sale.empty() || !plain) return {};
+  const auto url = url_of(listen, service.port(), false);
+  if (std::ranges::count(options.rooms, sale, &WaitingRoomDefinition::name) >
+      0)  // a ticket is needed
+    return fmt::format("Try, in a browser, {}/sales/{}\n", url, sale);
   return fmt::format(
       "Try:\n  curl -si -X POST {0}/v1/sales/{1}/orders -H 'Sluice-Buyer: ann' -H "
       "'Idempotency-Key: 1'\n  or, in a browser, {0}/sales/{1}\n",
-      url_of(listen, service.port(), false), sale);
+      url, sale);
+}
+
+/// For people: where it is, or what opens it.
+std::string console_text(const server::ServiceOptions& options, const std::string& url) {
+  if (options.shop_keys.is_empty() && !options.has_local_operator)
+    return "closed; --shop-keys FILE opens it, or on a machine of your own --local-operator";
+  return url.empty() ? "/console at that socket" : url;
 }
 
 void greet(const ServeArgs& args, const Places& places, const server::ServiceOptions& options,
@@ -197,9 +272,8 @@ void greet(const ServeArgs& args, const Places& places, const server::ServiceOpt
   } else {
     put("Sluice serves {} sale{} on {}\n  console             {}\n  health and metrics  {}\n"
         "  store   {}\n  orders  {}\n{}",
-        offers.size(), offers.size() == 1 ? "" : "s", url,
-        console.empty() ? "/console at that socket" : console, health, store.describe(),
-        open_order_store(places.orders)->describe(),
+        offers.size(), offers.size() == 1 ? "" : "s", url, console_text(options, console), health,
+        store.describe(), open_order_store(places.orders)->describe(),
         try_line(service, options, offers.empty() ? std::string{} : offers.front()->name()));
   }
   flush_output();
@@ -250,15 +324,18 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "sqlite:FILE, postgresql://..., mariadb://...; without it $SLUICE_ORDERS, else SQLite",
        into(args.orders)},
       {"--data", "FOLDER", "Where the embedded engine and SQLite lie", into(args.data)},
-      {"--sale", "NAME=UNITS[/BUCKETS]",
-       "Define this sale, or join it, with its stock in so many buckets, each with numbers of its "
-       "own: see buckets.md; may be repeated",
+      {"--sale", "NAME[=UNITS[/BUCKETS]]",
+       "Serve this sale, which is there; or define it, or join it, with its stock in so many "
+       "buckets, each with numbers of its own: see buckets.md; may be repeated",
        into(args.sales)},
       {"--sales", "FILE", "The same of a JSON file, as 'sluice sale create --file' takes it",
        into(args.sales_file)},
-      {"--room", "SALE=RATE/INSIDE",
-       "A waiting room before this sale: so many are let in a second, and are inside at a time; "
-       "may be repeated",
+      {"--all", "",
+       "Serve every sale that store and database know, and those that other programs make",
+       into(args.all)},
+      {"--room", "SALE=RATE[/INSIDE[/STAY]]",
+       "A waiting room before this sale: so many are let in a second, are inside at a time (100), "
+       "and each for so long at most (10m); may be repeated",
        into(args.rooms)},
       {"--listen", "ADDRESS", "HOST:PORT or the path of a unix socket", into(args.listen)},
       {"--health", "ADDRESS", "Where /livez, /readyz and /metrics are", into(args.health)},
@@ -272,6 +349,10 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--believe-buyers", "",
        "Believe that field on an address that others reach, too: it is your shop alone that does",
        into(args.believes_buyers)},
+      {"--local-operator", "",
+       "Programs and browsers of this machine are an operator without a key: for a machine of your "
+       "own, on a loopback address and without any keys",
+       into(args.has_local_operator)},
       {"--certificate", "FILE", "Serve TLS with this certificate (PEM)",
        into(args.tls.certificate)},
       {"--key", "FILE", "and its key", into(args.tls.key)},
@@ -298,9 +379,10 @@ namespace {
 
 /// Throws Error{in_use} where another process listens already.
 std::unique_ptr<server::Service> begin(Store& store, server::ServiceOptions options,
-                                       const std::vector<PlannedSale>& sales) {
+                                       const Named& named) {
   std::vector<SaleDefinition> definitions;
-  for (const auto& sale : sales) {
+  if (!named.all) options.shop.named = named.there;
+  for (const auto& sale : named.sales) {
     definitions.push_back(sale.definition);
     if (sale.buckets > 1) options.shop.buckets.emplace(sale.definition.name, sale.buckets);
   }
@@ -314,6 +396,26 @@ std::unique_ptr<server::Service> begin(Store& store, server::ServiceOptions opti
   }
 }
 
+/// Makes neither folder nor file where a sale has what is missing elsewhere.
+std::unique_ptr<Store> open_places(const ServeArgs& args, const Places& places, Named& named) {
+  auto store = is_missing(places.store) ? nullptr : open(places.store);
+  if (!store && !is_missing(places.orders)) refuse_new_store(places, named);
+  if (named.is_empty()) name_example(args, places, store.get(), named);
+  for (const auto& name : named.there)
+    if (is_missing(places.orders) && !(store && Sale::load(*store, name).get()) &&
+        !(store && BucketedSale::load(*store, name).get()))
+      throw Error{Errc::bad_argument,
+                  fmt::format("there is no sale '{0}': --sale {0}=UNITS makes one", name)};
+  if (store)
+    for (const auto& name : named.names()) need_database(*store, name, places.orders, true);
+  if (places.in_data) {  // for its owner alone
+    const auto before = ::umask(S_IRWXG | S_IRWXO);
+    fs::create_directories(args.data);
+    ::umask(before);
+  }
+  return store ? std::move(store) : open(places.store);
+}
+
 }  // namespace
 
 int serve(const ServeArgs& args) {
@@ -321,10 +423,10 @@ int serve(const ServeArgs& args) {
   const auto places = places_of(args);
   Certificates certificates{args.tls};
   auto options = options_of(args, places, certificates);
-  const auto sales = sales_of(args, places);
-  const auto store = open(places.store);
+  auto named = named_by(args);
+  const auto store = open_places(args, places, named);
   std::optional<LastResort> last_resort;
-  auto service = begin(*store, options, sales);
+  auto service = begin(*store, options, named);
   greet(args, places, options, *service, *store);
   while (stop.sleep_for(1s)) certificates.look(*service);
   last_resort.emplace(args.notice + args.stop_within + 3s);

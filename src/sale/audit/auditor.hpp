@@ -116,6 +116,7 @@ class Auditor {
   void report_numbers();
   void report_database();
   void report_money();
+  void tell_unknown_columns();
   void report_archived();
   void tell_what_is_unknown();
 

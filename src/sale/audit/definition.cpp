@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sale/audit/auditor.hpp"
+#include "sale/settlement.hpp"
 #include "sale/sums.hpp"
 #include "sluice/id.hpp"
 
@@ -14,6 +15,10 @@ void Auditor::compare_definition() {
     if (counters_.text(field) != value)
       differences_.add(definition_differs, "the definition", field, shown(counters_.text(field)),
                        shown(value) + " (this program)");
+  const auto there = orders_.store_of(sale_.name);
+  if (there && !there->id.empty() && there->id != counters_.text("home"))
+    differences_.add(definition_differs, "the definition", "home", shown(counters_.text("home")),
+                     shown(there->id));
   const auto kept = orders_.definition(sale_.name);
   // The orders that stand there a worker has brought in, and it keeps the definition first.
   if (kept.empty() && database_.units > 0)
@@ -30,8 +35,13 @@ void Auditor::compare_definition() {
   }
   if (kept.empty()) return;
   auto expected = fields_of(sale_);
-  for (const auto* const field : {"format", "lane", "born", "database"})
+  for (const auto* const field : {"format", "lane", "born"})
     expected.emplace_back(field, counters_.text(field));
+  expected.emplace_back("database", database_word(orders_));
+  if (const auto& there = counters_.text("database");
+      !there.empty() && !is_same_database(there, expected.back().second))
+    differences_.add(definition_differs, "the definition", "database", shown(there),
+                     shown(expected.back().second));
   for (const auto& [field, value] : expected)
     if (std::ranges::find(kept, field, [](const auto& one) { return one.first; }) == kept.end())
       differences_.add(definition_differs, "the definition", field, shown(value), "");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sale/audit/auditor.hpp"
+#include "sale/audit/unknown_columns.hpp"
 #include "sale/sums.hpp"
 
 namespace sluice::sale {
@@ -91,9 +92,9 @@ void Auditor::report_money() {
         "what was paid and did not go back is the price of the units that an order has");
   check("payments_in_no_state", money.odd_events, 0, "every payment is of an order, or waits");
   check("orders_without_a_deadline", money.odd_deadlines, 0,
-        "every order that awaits its payment has one");
+        "every order that awaits its payment has one, and none is out of its time");
   check("messages_that_differ_from_versions", money.odd_messages, 0,
-        "each change of an order has its message");
+        "the messages of each order lead to how it stands, and its returns are theirs");
   const auto tell = [&](std::int64_t figure, std::string_view what) {
     if (figure > 0) audit_.unknown.push_back(fmt::format("{} {}", figure, what));
   };
@@ -102,6 +103,17 @@ void Auditor::report_money() {
   tell(money.asking, "late payment(s) wait for the store to say whether units are left");
   tell(money.refunds, "refund(s) were not sent yet");
   tell(money.dead, "message(s) could not be delivered");
+}
+
+/// What stands in the database alone, and follows from nothing else there.
+void Auditor::tell_unknown_columns() {
+  if (!in_database_) return;
+  std::string all;
+  for (const auto& column : unknown_columns)
+    if (sale_.payment || !column.is_of_money)
+      all += fmt::format("{}{} ({}.{})", all.empty() ? "" : "; ", column.what, column.table,
+                         column.name);
+  audit_.unknown.push_back("what the database alone knows: " + all);
 }
 
 /// An archive leaves the counters; the orders are in the database alone, where some may have ended
@@ -123,6 +135,7 @@ void Auditor::report_archived() {
   check(definition_differs, "as the database keeps it");
   report_common();
   report_database();
+  tell_unknown_columns();
   audit_.unknown.push_back(
       "the sale is archived: buyers, request ids and instants of its orders stand in the database "
       "alone; compare them with the file of the archive");
@@ -133,6 +146,7 @@ void Auditor::tell_what_is_unknown() {
     audit_.unknown.push_back(
         "a change of the stock is under way: whether the store has as much to sell as the "
         "database");
+  tell_unknown_columns();
   audit_.unknown.push_back(
       "an order that a buyer was told of and that neither the store nor the database has: compare "
       "with what buyers have");

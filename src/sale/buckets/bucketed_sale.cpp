@@ -10,6 +10,7 @@
 #include "sale/buckets/bucket_name.hpp"
 #include "sale/definition.hpp"
 #include "sale/settlement.hpp"
+#include "sale/store_of_sale.hpp"
 #include "sale/sums.hpp"
 
 namespace sluice {
@@ -236,8 +237,11 @@ void check_buckets(const SaleDefinition& whole, BucketOptions options) {
       fmt::format("sale '{}' is there, without buckets: use that, or another name", whole.name)};
 }
 
-/// The store may have lost what the database knows.
-void check_database(const SaleDefinition& whole, BucketOptions options, OrderStore& orders) {
+/// The store may have lost what the database knows, or may be another one.
+void check_database(Store& store, const SaleDefinition& whole, BucketOptions options,
+                    OrderStore& orders) {
+  for (std::int64_t i = 0; i < options.buckets; ++i)
+    sale::need_sold_here(store, sale::bucket_name(whole.name, i), orders);
   if (!orders.definition(whole.name).empty()) refuse_beside_whole(whole);
   const auto known = sale::any_bucket(orders, whole.name);
   if (known && known->bucket->count != options.buckets)
@@ -283,11 +287,11 @@ Task<BucketedSale> BucketedSale::create(Store& store, SaleDefinition definition,
 
 BucketedSale BucketedSale::create(Store& store, SaleDefinition definition, BucketOptions options,
                                   OrderStore& orders) {
-  check_database(definition, options, orders);
+  check_database(store, definition, options, orders);
   auto sale = make(store, std::move(definition), options, &orders).get();
   for (std::int64_t i = 0; i < options.buckets; ++i)
     sale::enter(store, sale.bucket(i).definition(), orders);
-  check_database(sale.definition(), options, orders);
+  check_database(store, sale.definition(), options, orders);
   return sale;
 }
 

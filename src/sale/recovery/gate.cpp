@@ -40,7 +40,7 @@ void Recovery::check_mine(bool is_mine) const {
 /// Lane, birth and end of the sale are those of the database: of a sale that was lost and made
 /// again, too. The definition is where the store's can not be read.
 void Recovery::close_gate(const OrderStore::Fields& kept) {
-  Pairs fields;
+  Pairs fields{{"home", here_.id}};
   const auto is_always = [&](const auto& field) {
     if (mends_definition_) return field.first != "archived";
     return field.first == "lane" || field.first == "born" || field.first == "closed" ||
@@ -130,10 +130,10 @@ void Recovery::make_way() noexcept {
 SaleRecovery Recovery::carry_out(OrderStore::Fields kept) {
   orders_.add_sale(sale_.name, sale_.stock);
   close_gate(kept);
+  epoch_ = orders_.begin_epoch(sale_.name, epoch_, here_, token_);
   enter(store_, sale_, orders_);  // a database that is new, or older, learns the definition
   kept = orders_.definition(sale_.name);
   if (is_closed_) orders_.keep_definition(sale_.name, {{"closed", "1"}});
-  epoch_ = orders_.begin_epoch(sale_.name, epoch_);
   restore_orders();
   reconcile_streams();
   restore_earlier_orders();

@@ -112,10 +112,9 @@ void Recovery::end_again(const SaleOrder& order, const SaleOrder* row) {
   const auto state = order.state == OrderState::refunding ? OrderState::cancelled : order.state;
   if (!row)
     orders_.insert_ended(sale_.name, order, state, told_by_store, epoch_);
-  else if (row->state == OrderState::paid)
+  else if (const auto ended = orders_.end_order(sale_.name, order.id, state, told_by_store);
+           ended.order && ended.order->state == OrderState::paid)
     orders_.payments().cancel_units(sale_.name, order.id, 0, "recovered", told_by_store);
-  else
-    orders_.end_order(sale_.name, order.id, state, told_by_store);
   ++done_.ended_again;
 }
 

@@ -7,6 +7,7 @@
 #include "sale/buckets/shares.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/recovery.lua.hpp"
+#include "sale/store_of_sale.hpp"
 
 std::optional<sluice::SaleRecovery> sluice::sale::recover_if_needed(Store& store,
                                                                     const std::string& name,
@@ -22,6 +23,28 @@ std::optional<sluice::SaleRecovery> sluice::sale::recover_if_needed(Store& store
   }
   return recover(store, name, orders);
 }
+
+namespace sluice::sale {
+namespace {
+
+/// This store, with the id that the database knows it by after the recovery. What the sale had is
+/// fenced, where it is another one.
+StoreOfSale store_to_recover(Store& store, const std::string& name, OrderStore& orders,
+                             bool may_be_new) {
+  auto here = store_of_sale(store, name);
+  const auto reason = store.run({"HGET", SaleKeys{name}.sale, "recovering"}).get();
+  const bool is_fenced = !reason.is_null() && reason.as_text() == shut_as_fenced;
+  const bool is_same = !is_fenced && is_sold_here(store, name, orders, here);
+  const auto there = orders.store_of(name).value_or(StoreOfSale{});
+  if (!is_same && !may_be_new) throw another_store(name, orders.describe(), there, here);
+  if (is_same && !here.id.empty()) return here;
+  here.id = id_of_store(store).get();
+  if (here.id == there.id) here.id = random_hex_128();  // that is its copy's, too
+  return here;
+}
+
+}  // namespace
+}  // namespace sluice::sale
 
 sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, OrderStore& orders,
                                      RecoveryOptions options) {
@@ -50,7 +73,9 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
   if (!database.is_null() && !options.new_database &&
       !sale::is_same_database(database.as_text(), sale::database_word(orders)))
     sale::attach(store, *definition, orders);  // says which
-  const auto done = sale::Recovery{store, *definition, orders, !is_readable}.run(kept);
+  auto here = sale::store_to_recover(store, name, orders, options.new_store);
+  const auto done =
+      sale::Recovery{store, *definition, orders, std::move(here), !is_readable}.run(kept);
   const bool was_archived =
       std::ranges::any_of(kept, [](const auto& field) { return field.first == "archived"; });
   if (was_archived && done.on_the_way == 0) Sale::load(store, name).get()->archive(orders);

@@ -28,14 +28,17 @@ namespace sluice::sale {
 
 class Recovery {
  public:
-  /// `mends_definition`: what stands in the store can not be read.
-  Recovery(Store& store, const SaleDefinition& sale, OrderStore& orders, bool mends_definition)
+  /// `here`: the store, with the id that it is known by from now on. `mends_definition`: what
+  /// stands in the store can not be read.
+  Recovery(Store& store, const SaleDefinition& sale, OrderStore& orders, StoreOfSale here,
+           bool mends_definition)
       : store_(store),
         sale_(sale),
         keys_(sale_.name),
         orders_(orders),
         records_(store, sale_),
         on_the_way_(sale_),
+        here_(std::move(here)),
         mends_definition_(mends_definition) {}
 
   /// Where it fails, the next one may begin at once.
@@ -97,6 +100,7 @@ class Recovery {
   Count::Units parts_;
   SaleRecovery done_;
 
+  const StoreOfSale here_;
   const bool mends_definition_;
   const std::string token_ = random_hex_128();
   std::string this_store_;

@@ -55,7 +55,10 @@ void Recovery::remove_entries(const std::vector<StreamOrder>& entries) {
     if (entry.is_dead)
       store_.run({"XDEL", keys_.dead, entry.entry}, repeatable).get();
     else
-      store_.run(scripts::sale_acknowledge, {keys_.orders}, {group, entry.entry}, repeatable).get();
+      store_
+          .run(scripts::sale_acknowledge, {keys_.orders, keys_.sale}, {group, "", entry.entry},
+               repeatable)
+          .get();
     ++done_.removed;
   }
 }

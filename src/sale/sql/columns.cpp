@@ -1,6 +1,8 @@
 #include "sale/sql/columns.hpp"
 
+#include "sale/differences.hpp"
 #include "sale/order_store_text.hpp"
+#include "sale/sql/payment_rows.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::sale {
@@ -22,6 +24,14 @@ OrderState order_state_of(const std::string& text) {
                            OrderState::expired, OrderState::refunding, OrderState::refunded})
     if (text == to_string(state)) return state;
   throw Error{Errc::corrupt, "the database has an order in the state '" + text +
+                                 "', which this version of Sluice does not know"};
+}
+
+PaymentState payment_state_of(const std::string& text) {
+  for (const auto state : {PaymentState::waiting, PaymentState::asking, PaymentState::applied,
+                           PaymentState::returned, PaymentState::flagged})
+    if (text == sluice::to_string(state)) return state;
+  throw Error{Errc::corrupt, "the database has a payment in the state '" + shown(text) +
                                  "', which this version of Sluice does not know"};
 }
 
@@ -52,3 +62,8 @@ SaleOrder Columns::order(std::size_t at) const {
 }
 
 }  // namespace sluice::sale
+
+std::string_view sluice::to_string(PaymentState state) noexcept {
+  constexpr std::string_view names[] = {"waiting", "asking", "applied", "returned", "flagged"};
+  return names[static_cast<std::size_t>(state)];
+}

@@ -12,15 +12,13 @@ EndedOrder SqlOrderStore::end_order(const std::string& sale, std::int64_t id, Or
     ended = {};
     auto row = in.find(id);
     if (!row) return false;
-    ended.now = row->order.state == OrderState::awaiting;
-    if (ended.now) {
-      end(in, *row, state, reason);
-      in.change_stock(row->units());
-      row->order.state = state;
-    }
+    const bool is_changed = in.take_up_payments(*row);
+    const auto done = end(in, *row, state, reason);
+    ended.now = done.has_value();
+    if (done) in.change_stock(done->units_back);
     ended.order = row->order;
-    ended.reason = reason_of(at, in.sale(), id);
-    return ended.now;
+    ended.reason = row->reason;
+    return is_changed || ended.now;
   });
   return ended;
 }
@@ -36,17 +34,21 @@ InsertResult SqlOrderStore::insert_ended(const std::string& sale, const SaleOrde
     if (auto why = insert_row(at, in.sale(), order, result); !why.empty())
       result.rejected.push_back({.index = 0, .reason = std::move(why)});
     if (result.inserted == 0) return false;
-    end(in, in.find(order.id).value(), state, reason);
+    auto row = in.find(order.id).value();
+    end(in, row, state, reason);
     return true;
   });
   return result;
 }
 
-/// All but the stock: of an order that the database did not have, it has no units.
-void SqlOrderStore::end(const SaleTransaction& sale, OrderRow row, OrderState state,
-                        const std::string& reason) {
-  sale.change(row, state, fmt::format("order.{}", to_string(state)), 0, reason);
-  sale.note_return(row, row.units(), SaleTransaction::Return::end);
+/// All but the stock: of an order that the database did not have, it has no units. Empty: the order
+/// does not await its payment.
+std::optional<Happened> SqlOrderStore::end(const SaleTransaction& sale, OrderRow& row,
+                                           OrderState state, const std::string& reason) {
+  if (row.order.state != OrderState::awaiting) return std::nullopt;
+  return sale.happens(
+      row, {.event = state == OrderState::expired ? OrderEvent::expired : OrderEvent::cancelled,
+            .reason = reason});
 }
 
 void SqlOrderStore::return_done(const std::string& sale, std::int64_t id, std::int64_t seq) {

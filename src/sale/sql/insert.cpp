@@ -45,7 +45,10 @@ InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Sale
                                    std::int64_t epoch) {
   if (orders.empty()) return {};
   const auto all_together = [&](Connection& at) {
-    return insert_together(at, id_of(at, sale), orders, epoch);
+    const auto id = id_of(at, sale);
+    if (!insert_together(at, id, orders, epoch)) return false;
+    count_change(at, dialect(), sale, id);
+    return true;
   };
   if (sessions_.in_transaction(all_together)) return {.inserted = orders.size()};
 

@@ -153,7 +153,7 @@ std::vector<OrderMessage> SqlOrderPayments::messages_of(const std::string& sale,
     const auto in_sale = find_sale(at, sale);
     if (!in_sale) return {};
     return fetch_messages(at.sql, *in_sale, fmt::format("order_id = {} ORDER BY seq", id),
-                          most_versions);
+                          most_of_order);
   };
   return sessions_.guarded(read);
 }

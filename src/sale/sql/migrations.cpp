@@ -100,10 +100,23 @@ Migration buckets() {
           .indexes = {}};
 }
 
+/// In which store each sale is sold, and how often its row was changed.
+Migration stores() {
+  return {.version = 4,
+          .tables = {},
+          .columns = {{"sale_stock", "store", "{word} NOT NULL DEFAULT ''"},
+                      {"sale_stock", "store_place", "{text} NOT NULL DEFAULT {nothing}"},
+                      {"sale_stock", "store_epoch", "BIGINT NOT NULL DEFAULT 0"},
+                      {"sale_stock", "store_since_us", "BIGINT NOT NULL DEFAULT 0"},
+                      {"sale_stock", "epoch_token", "{word} NOT NULL DEFAULT ''"},
+                      {"sale_stock", "commits", "BIGINT NOT NULL DEFAULT 0"}},
+          .indexes = {}};
+}
+
 }  // namespace
 
 std::span<const Migration> migrations() {
-  static const std::vector<Migration> all{orders(), payments(), buckets()};
+  static const std::vector<Migration> all{orders(), payments(), buckets(), stores()};
   return all;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/random.hpp"
 #include "sale/order_store_text.hpp"
+#include "sale/sql/sale_transaction.hpp"
 
 namespace sluice::sale {
 
@@ -72,16 +73,91 @@ std::int64_t SqlOrderStore::epoch(const std::string& sale) {
   return sessions_.guarded([&](Connection& at) { return epoch_of(at, id_or_none(at, sale)); });
 }
 
-std::int64_t SqlOrderStore::begin_epoch(const std::string& sale, std::int64_t above) {
+/// A database that has come less far than it had comes further than ever.
+std::int64_t SqlOrderStore::begin_epoch(const std::string& sale, std::int64_t above,
+                                        const StoreOfSale& store, const std::string& token) {
   std::int64_t epoch = 0;
+  std::string mark;
   sessions_.in_transaction([&](Connection& at) {
-    const auto id = locked_id(at, sale);
+    const auto id = id_of(at, sale);
+    at.sql << "UPDATE sale_stock SET commits = commits + 1 WHERE id = :s", soci::use(id);
     epoch = std::max(epoch_of(at, id), above) + 1;
     const long long next = epoch;
-    at.sql << "UPDATE sale_stock SET epoch = :e WHERE id = :s", soci::use(next), soci::use(id);
+    at.sql << "UPDATE sale_stock SET epoch = :e, epoch_token = :t WHERE id = :s", soci::use(next),
+        soci::use(token), soci::use(id);
+    if (!store.id.empty()) enter_store(at, id, store, next);
+    mark = link_of(at.sql, id).mark;
     return true;
   });
+  if (!store.id.empty()) sessions_.links().tie(sale, store);
+  sessions_.links().begin_anew(sale, mark);
   return epoch;
+}
+
+std::string SqlOrderStore::epoch_token(const std::string& sale) {
+  return sessions_.guarded([&](Connection& at) {
+    std::string token;
+    const long long id = id_or_none(at, sale);
+    at.sql << "SELECT epoch_token FROM sale_stock WHERE id = :s", soci::use(id), soci::into(token);
+    return token;
+  });
+}
+
+/// Unless it is there; where it has moved its new place is.
+void SqlOrderStore::enter_store(Connection& at, long long sale, const StoreOfSale& store,
+                                long long epoch) const {
+  const auto place = to_column(store.place);
+  at.sql << fmt::format(
+      "UPDATE sale_stock SET store = :i, store_epoch = :e, store_since_us = {} WHERE id = :s AND "
+      "store <> :o",
+      dialect().now_us),
+      soci::use(store.id), soci::use(epoch), soci::use(sale), soci::use(store.id);
+  at.sql << "UPDATE sale_stock SET store_place = :p WHERE id = :s", soci::use(place),
+      soci::use(sale);
+}
+
+std::optional<StoreOfSale> SqlOrderStore::store_of(const std::string& sale) {
+  return sessions_.guarded([&](Connection& at) -> std::optional<StoreOfSale> {
+    const auto id = find_sale(at, sale);
+    if (!id) return std::nullopt;
+    return link_of(at.sql, *id).store;
+  });
+}
+
+std::vector<std::string> SqlOrderStore::sold_elsewhere() {
+  return sessions_.guarded([&](Connection& at) {
+    std::vector<std::string> sales;
+    std::string name, store;
+    soci::statement select = (at.sql.prepare << "SELECT name, store FROM sale_stock",
+                              soci::into(name), soci::into(store));
+    select.execute();
+    while (select.fetch()) {
+      auto sale = from_column(name);
+      const auto ours = sessions_.links().find(sale).store.id;
+      if (!ours.empty() && !store.empty() && ours != store) sales.push_back(std::move(sale));
+    }
+    return sales;
+  });
+}
+
+bool SqlOrderStore::sell_in(const std::string& sale, const StoreOfSale& store,
+                            const std::string& mark) {
+  auto& links = sessions_.links();
+  const bool is_first = links.find(sale).store.id != store.id;
+  links.tie(sale, store);
+  links.raise(sale, mark);
+  const auto known = links.find(sale).mark;  // before the database goes on
+  const auto now =
+      sessions_.guarded([&](Connection& at) { return link_of(at.sql, id_of(at, sale)); });
+  if (now.mark < known) return false;
+  links.raise(sale, now.mark);
+  if (now.store.id != store.id || (is_first && now.store.place != store.place))
+    sessions_.in_transaction([&](Connection& at) {
+      const auto id = locked_id(at, sale);
+      enter_store(at, id, store, epoch_of(at, id));
+      return true;
+    });
+  return true;
 }
 
 std::string SqlOrderStore::identity() {

@@ -27,8 +27,14 @@ class SqlOrderStore final : public OrderStore {
   void add_sale(const std::string& sale, std::int64_t stock) override;
   InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
                       std::int64_t epoch) override;
-  std::int64_t begin_epoch(const std::string& sale, std::int64_t above) override;
+  std::int64_t begin_epoch(const std::string& sale, std::int64_t above, const StoreOfSale& store,
+                           const std::string& token) override;
+  std::string epoch_token(const std::string& sale) override;
   std::int64_t epoch(const std::string& sale) override;
+  std::optional<StoreOfSale> store_of(const std::string& sale) override;
+  bool sell_in(const std::string& sale, const StoreOfSale& store, const std::string& mark) override;
+  std::vector<std::string> sold_elsewhere() override;
+  std::string mark(const std::string& sale) override { return sessions_.links().find(sale).mark; }
   std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,
                               std::size_t most) override;
   std::vector<SaleOrder> find(const std::string& sale, std::span<const std::int64_t> ids) override;
@@ -84,6 +90,7 @@ class SqlOrderStore final : public OrderStore {
   static std::int64_t epoch_of(Connection& at, long long sale);
   static DatabaseStock stock_of(Connection& at, long long sale);
   std::string unless_there(std::string_view column) const;
+  void enter_store(Connection& at, long long sale, const StoreOfSale& store, long long epoch) const;
 
   // insert.cpp
   bool insert_together(Connection& at, long long sale, std::span<const SaleOrder> orders,
@@ -102,11 +109,10 @@ class SqlOrderStore final : public OrderStore {
   static std::vector<SaleOrder> find(Connection& at, long long sale,
                                      std::span<const std::int64_t> ids);
   static bool is_taken(Connection& at, long long sale, const SaleOrder& order);
-  static std::string reason_of(Connection& at, long long sale, std::int64_t id);
 
   // ending.cpp
-  static void end(const SaleTransaction& sale, OrderRow row, OrderState state,
-                  const std::string& reason);
+  static std::optional<Happened> end(const SaleTransaction& sale, OrderRow& row, OrderState state,
+                                     const std::string& reason);
 
   // stock_changes.cpp
   static std::optional<StockChange> pending(Connection& at, long long sale);

@@ -7,69 +7,9 @@
 #include "sale/differences.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
-#include "sale/sql/columns.hpp"
+#include "sale/sql/payment_rows.hpp"
 
 namespace sluice::sale {
-namespace {
-
-constexpr std::string_view payment_states[] = {"waiting", "asking", "applied", "returned",
-                                               "flagged"};
-
-PaymentState payment_state_of(const std::string& text) {
-  const auto* const found = std::ranges::find(payment_states, text);
-  if (found == std::end(payment_states))
-    throw Error{Errc::corrupt, "the database has a payment in the state '" + shown(text) +
-                                   "', which this version of Sluice does not know"};
-  return static_cast<PaymentState>(found - std::begin(payment_states));
-}
-
-constexpr std::string_view payment_columns =
-    "provider, event, sale_name, number, amount, currency, state, note, received_us";
-
-/// Fetches payments: `where` has a parameter for each of `keys`.
-template <class... Keys>
-std::vector<KeptPayment> fetch_payments(soci::session& sql, const std::string& where,
-                                        std::size_t most, const Keys&... keys) {
-  const auto size = rows_for(most);
-  std::vector<std::string> provider(size), event(size), sale(size), number(size), currency(size),
-      state(size), note(size);
-  std::vector<long long> amount(size), received_us(size);
-  soci::statement select{sql};
-  (select.exchange(soci::use(keys)), ...);
-  for (auto* const column : {&provider, &event, &sale, &number})
-    select.exchange(soci::into(*column));
-  select.exchange(soci::into(amount));
-  for (auto* const column : {&currency, &state, &note}) select.exchange(soci::into(*column));
-  select.exchange(soci::into(received_us));
-  select.alloc();
-  select.prepare(fmt::format("SELECT {} FROM sale_payments WHERE {}", payment_columns, where));
-  select.define_and_bind();
-  std::vector<KeptPayment> payments;
-  if (!select.execute(true)) return payments;
-  for (std::size_t i = 0; i < provider.size(); ++i)
-    payments.push_back({.payment = {.provider = provider[i],
-                                    .event = from_column(event[i]),
-                                    .sale = from_column(sale[i]),
-                                    .order = from_column(number[i]),
-                                    .amount = amount[i],
-                                    .currency = from_column(currency[i])},
-                        .state = payment_state_of(state[i]),
-                        .note = from_column(note[i]),
-                        .received_at = WallTime{std::chrono::microseconds{received_us[i]}}});
-  return payments;
-}
-
-/// Why a payment does not pay for these units; empty: it does.
-std::string misfit(const Payment& payment, const SaleTransaction& sale, const OrderRow& row) {
-  if (!sale.terms()) return "the sale takes no payments";
-  const auto due = price_of(row.units(), *sale.terms());
-  if (payment.currency != sale.terms()->currency || payment.amount != due)
-    return fmt::format("{} {} was paid, and {} {} is due", payment.amount, payment.currency, due,
-                       sale.terms()->currency);
-  return {};
-}
-
-}  // namespace
 
 /// Throws Error{bad_argument} for what no database has room for.
 bool SqlOrderPayments::keep(const Payment& payment) {
@@ -84,7 +24,9 @@ bool SqlOrderPayments::keep(const Payment& payment) {
   const auto sale = to_column(payment.sale);
   const auto number = to_column(payment.order);
   const long long amount = payment.amount;
-  return sessions_.in_transaction([&](Connection& at) {
+  std::string refusal;
+  const bool is_new = sessions_.in_transaction([&](Connection& at) {
+    refusal.clear();
     try {
       at.sql << fmt::format(
           "INSERT INTO sale_payments ({}, order_id) VALUES (:p, :e, :s, :o, :a, :c, 'waiting', '', "
@@ -95,9 +37,17 @@ bool SqlOrderPayments::keep(const Payment& payment) {
       return true;
     } catch (const soci::soci_error& failure) {
       if (!dialect().classify(failure, at.sql).refused) throw;
-      return false;  // it is there: the table has no other constraint
+      refusal = failure.get_error_message();
+      return false;
     }
   });
+  // Most are there already; a constraint or a trigger of somebody else may refuse one, too.
+  if (!is_new && !sessions_.guarded([&](Connection& at) { return kept(at.sql, payment); }))
+    throw Error{
+        Errc::database,
+        fmt::format("{}: payment '{}' of '{}' was refused, and is not kept: {}",
+                    dialect().description, shown(payment.event), payment.provider, shown(refusal))};
+  return is_new;
 }
 
 std::optional<KeptPayment> SqlOrderPayments::kept(soci::session& sql, const Payment& payment) {
@@ -110,115 +60,48 @@ std::optional<KeptPayment> SqlOrderPayments::kept(soci::session& sql, const Paym
   return std::move(found.front());
 }
 
-/// Notes what became of it.
-void SqlOrderPayments::settle(const SaleTransaction& sale, const Payment& payment,
-                              PaymentState state, const OrderRow* row, const std::string& note) {
-  const auto event = to_column(payment.event);
-  const std::string to{to_string(state)};
-  const auto why = to_column(note);
-  const long long id = row ? row->order.id : 0;
-  sale.sql() << "UPDATE sale_payments SET state = :t, note = :n, order_id = :i "
-                "WHERE provider = :p AND event = :e",
-      soci::use(to), soci::use(why), soci::use(id), soci::use(payment.provider), soci::use(event);
-}
-
 PaymentResult SqlOrderPayments::apply(const Payment& asked) {
   PaymentResult result;
   const auto is_known = [&](Connection& at) { return find_sale(at, asked.sale).has_value(); };
   if (!sessions_.guarded(is_known)) return result;
   changing(asked.sale, [&](const SaleTransaction& sale) {
     result = {};
-    const auto there = kept(sale.sql(), asked);
+    auto there = kept(sale.sql(), asked);
     if (!there) return false;
-    const auto& payment = there->payment;  // what came first counts
-    result.differs = payment != asked;
-    if (payment.sale != asked.sale) return false;
-    auto row = sale.find_number(payment.order);
+    result.differs = there->payment != asked;  // what came first counts
+    if (there->payment.sale != asked.sale) return false;
+    auto row = sale.find_number(there->payment.order);
+    const bool is_changed =
+        row && there->state == PaymentState::waiting && sale.take_up_payments(*row);
+    const bool is_orphan = !row && there->state == PaymentState::waiting && sale.is_archived();
+    if (is_orphan)
+      sale.settle(there->payment, PaymentState::flagged, 0, "the sale has no such order");
+    if (is_changed || is_orphan) {
+      there = kept(sale.sql(), asked);
+      result.now = there->state != PaymentState::waiting;
+    }
     result.state = there->state;
     result.note = there->note;
     if (row) result.order = sale.payable(*row);
-    if (there->state != PaymentState::waiting || !row) return false;
-
-    result.note = misfit(payment, sale, *row);
-    if (!result.note.empty()) {
-      result.state = PaymentState::flagged;
-    } else if (row->order.state == OrderState::awaiting) {
-      sale.change(*row, OrderState::paid, "order.paid", payment.amount);
-      result.state = PaymentState::applied;
-    } else if (row->order.state == OrderState::expired && !is_asking(sale, *row)) {
-      sale.change(*row, OrderState::expired, "order.paid_late", payment.amount);
-      sale.note_return(*row, row->units(), SaleTransaction::Return::retake);
-      result.state = PaymentState::asking;
-    } else if (row->order.state == OrderState::cancelled) {
-      sale.change(*row, OrderState::refunding, "order.refunding", payment.amount,
-                  reason_of(sale, *row));
-      sale.note_refund(*row, payment.amount, payment.provider, to_column(payment.event));
-      result.state = PaymentState::returned;
-    } else {
-      result.state = PaymentState::flagged;
-      result.note = fmt::format("the order is {} already", to_string(row->order.state));
-    }
-    settle(sale, payment, result.state, &*row, result.note);
-    result.order = sale.payable(*row);
-    return result.now = true;
+    return is_changed || is_orphan;
   });
   return result;
-}
-
-/// A payment that came late waits for the store to say whether units are left.
-bool SqlOrderPayments::is_asking(const SaleTransaction& sale, const OrderRow& row) {
-  long long asking = 0;
-  const long long id = row.order.id;
-  sale.sql() << "SELECT COUNT(*) FROM sale_returns WHERE sale = :s AND order_id = :i AND "
-                "retake = 1 AND done = 0",
-      soci::use(sale.sale()), soci::use(id), soci::into(asking);
-  return asking > 0;
-}
-
-std::string SqlOrderPayments::reason_of(const SaleTransaction& sale, const OrderRow& row) {
-  std::string reason;
-  const long long id = row.order.id;
-  sale.sql() << "SELECT reason FROM sale_orders WHERE sale = :s AND id = :i",
-      soci::use(sale.sale()), soci::use(id), soci::into(reason);
-  return from_column(reason);
-}
-
-/// The one that an order was paid with, or is to be.
-std::optional<Payment> SqlOrderPayments::payment_of(const SaleTransaction& sale,
-                                                    const OrderRow& row, PaymentState state) {
-  const auto name = to_column(sale.name());
-  auto found =
-      fetch_payments(sale.sql(),
-                     fmt::format("sale_name = :n AND order_id = {} AND state = '{}' LIMIT 1",
-                                 row.order.id, to_string(state)),
-                     1, name);
-  if (found.empty()) return std::nullopt;
-  return std::move(found.front().payment);
 }
 
 bool SqlOrderPayments::end_retake(const std::string& sale, std::int64_t id, std::int64_t seq,
                                   bool taken) {
   return changing(sale, [&](const SaleTransaction& in) {
     auto row = in.find(id);
-    if (!row || row->order.state != OrderState::expired || !is_asking(in, *row)) return false;
-    const auto payment = payment_of(in, *row, PaymentState::asking);
+    if (!row || row->order.state != OrderState::expired || !in.is_asking(*row)) return false;
+    const auto payment = in.payment_of(*row, PaymentState::asking);
     if (!payment) return false;
     const long long key = id;
     const long long of_order = seq;
-    if (taken) {
-      in.sql() << "UPDATE sale_returns SET done = 1 WHERE sale = :s AND order_id = :i AND seq = :q",
-          soci::use(in.sale()), soci::use(key), soci::use(of_order);
-      in.change_stock(-row->units());
-      in.change(*row, OrderState::paid, "order.paid", payment->amount);
-      settle(in, *payment, PaymentState::applied, &*row);
-    } else {
-      in.sql() << "DELETE FROM sale_returns WHERE sale = :s AND order_id = :i AND seq = :q",
-          soci::use(in.sale()), soci::use(key), soci::use(of_order);
-      in.change(*row, OrderState::refunding, "order.refunding", payment->amount,
-                reason_of(in, *row));
-      in.note_refund(*row, payment->amount, payment->provider, to_column(payment->event));
-      settle(in, *payment, PaymentState::returned, &*row);
-    }
+    const auto* const end = taken ? "UPDATE sale_returns SET done = 1" : "DELETE FROM sale_returns";
+    in.sql() << fmt::format("{} WHERE sale = :s AND order_id = :i AND seq = :q", end),
+        soci::use(in.sale()), soci::use(key), soci::use(of_order);
+    const auto event = taken ? OrderEvent::taken_again : OrderEvent::not_taken;
+    in.change_stock(in.happens(*row, {.event = event, .payment = &*payment})->units_back);
     return true;
   });
 }
@@ -273,6 +156,20 @@ std::optional<PayableOrder> SqlOrderPayments::find(const std::string& sale, std:
   return order;
 }
 
+std::vector<PayableOrder> SqlOrderPayments::find(const std::string& sale,
+                                                 std::span<const std::int64_t> ids) {
+  std::vector<PayableOrder> orders;
+  if (ids.empty()) return orders;
+  sessions_.in_snapshot([&](Connection& at) {
+    orders.clear();
+    const auto in_sale = find_sale(at, sale);
+    if (!in_sale) return;
+    const SaleTransaction in{at, dialect(), *in_sale, sale};
+    for (const auto& row : in.find(ids)) orders.push_back(in.payable(row));
+  });
+  return orders;
+}
+
 // --- deadlines, and units that are cancelled ---
 
 std::vector<std::int64_t> SqlOrderPayments::due(const std::string& sale, std::size_t most) {
@@ -284,10 +181,9 @@ std::vector<std::int64_t> SqlOrderPayments::due(const std::string& sale, std::si
     const long long key = *in_sale;
     const long long grace = terms->grace.count();
     soci::statement select =
-        (at.sql.prepare << fmt::format("SELECT id FROM sale_orders WHERE sale = :s AND state = "
-                                       "'awaiting' AND pay_by > 0 AND pay_by <= {} - :g "
-                                       "ORDER BY pay_by LIMIT {}",
-                                       dialect().now_us, most),
+        (at.sql.prepare << fmt::format("SELECT id FROM sale_orders WHERE sale = :s AND {} AND "
+                                       "pay_by > 0 AND pay_by <= {} - :g ORDER BY pay_by LIMIT {}",
+                                       states_with(OrderEvent::expired), dialect().now_us, most),
          soci::use(key), soci::use(grace), soci::into(ids));
     if (!select.execute(true)) return {};
     return {ids.begin(), ids.end()};
@@ -322,27 +218,15 @@ std::size_t SqlOrderPayments::expire_all(const std::string& sale,
 }
 
 /// Ends an order whose deadline is no later than `due_us`. Returns its units, which the stock has
-/// not got yet; 0: it goes on, or has ended before.
+/// not got yet; 0: it goes on, or has ended before. A payment that was kept and not applied yet
+/// says what becomes of it: the order waits for that.
 std::int64_t SqlOrderPayments::end_unpaid(const SaleTransaction& in, std::int64_t id,
                                           long long due_us) {
   auto row = in.find(id);
-  if (!row || row->order.state != OrderState::awaiting || row->pay_by_us <= 0 ||
-      row->pay_by_us > due_us || is_told_of(in, *row))
+  if (!row || row->pay_by_us <= 0 || row->pay_by_us > due_us || in.has_waiting_payment(*row))
     return 0;
-  in.change(*row, OrderState::expired, "order.expired");
-  in.note_return(*row, row->units(), SaleTransaction::Return::end);
-  return row->units();
-}
-
-/// A payment was kept that nobody has applied yet: it says what becomes of the order.
-bool SqlOrderPayments::is_told_of(const SaleTransaction& sale, const OrderRow& row) {
-  const auto name = to_column(sale.name());
-  const auto number = to_column(row.order.number);
-  long long waiting = 0;
-  sale.sql() << "SELECT COUNT(*) FROM sale_payments WHERE sale_name = :n AND state = 'waiting' AND "
-                "number = :o",
-      soci::use(name), soci::use(number), soci::into(waiting);
-  return waiting > 0;
+  const auto done = in.happens(*row, {.event = OrderEvent::expired});
+  return done ? done->units_back : 0;
 }
 
 UnitsResult SqlOrderPayments::cancel_units(const std::string& sale, std::int64_t id,
@@ -354,70 +238,54 @@ UnitsResult SqlOrderPayments::cancel_units(const std::string& sale, std::int64_t
     result = {};
     auto row = in.find(id);
     if (!row) return false;
+    const bool is_changed = in.take_up_payments(*row);
     result.order = in.payable(*row);
-    if (is_repeat(in, *row, key, result)) return false;
+    if (is_repeat(in, *row, units, key, result)) return is_changed;
     const bool is_all = units == 0 || units == row->units();
-    result.outcome = !stands(row->order.state) ? Outcome::ended
-                     : units > row->units()    ? Outcome::too_many
-                                               : Outcome::cancelled;
-    if (result.outcome != Outcome::cancelled) return false;
+    result.outcome = !has_units(row->order.state) ? Outcome::ended
+                     : units > row->units()       ? Outcome::too_many
+                                                  : Outcome::cancelled;
+    if (result.outcome != Outcome::cancelled) return is_changed;
     if (row->version >= most_versions - 10 && !is_all)
       throw Error{Errc::bad_argument,
                   fmt::format("order {} was changed {} times: cancel all of it, or leave it",
                               row->order.number, row->version)};
-    cancel(in, *row, is_all ? row->units() : units, key, reason, result);
+    const auto done =
+        in.happens(*row, {.event = is_all ? OrderEvent::cancelled : OrderEvent::part_cancelled,
+                          .units = units,
+                          .cause = key,
+                          .reason = reason});
+    in.change_stock(done->units_back);
+    result.units = done->units_back;
+    result.refund = done->refund;
+    result.order = in.payable(*row);
     return true;
   });
   return result;
 }
 
-void SqlOrderPayments::cancel(const SaleTransaction& in, OrderRow& row, std::int64_t units,
-                              const std::string& key, const std::string& reason,
-                              UnitsResult& result) {
-  using Return = SaleTransaction::Return;
-  const bool is_all = units == row.units();
-  const bool is_paid = row.order.state == OrderState::paid;
-  if (is_paid && in.terms()) result.refund = price_of(units, *in.terms());
-  if (is_all) {
-    const auto to = is_paid ? OrderState::refunding : OrderState::cancelled;
-    in.change(row, to, fmt::format("order.{}", to_string(to)), result.refund, reason);
-  } else {
-    row.returned += units;
-    in.change(row, row.order.state, "order.units_cancelled", result.refund);
-  }
-  in.change_stock(units);
-  in.note_return(row, units, is_all ? Return::end : Return::part, key);
-  if (is_paid)
-    if (const auto payment = payment_of(in, row, PaymentState::applied))
-      in.note_refund(row, result.refund, payment->provider, to_column(payment->event));
-  result.units = units;
-  result.order = in.payable(row);
-}
-
 /// This key did it before: what it did.
-bool SqlOrderPayments::is_repeat(const SaleTransaction& in, const OrderRow& row,
+bool SqlOrderPayments::is_repeat(const SaleTransaction& in, const OrderRow& row, std::int64_t asked,
                                  const std::string& key, UnitsResult& result) {
   const long long id = row.order.id;
   const auto cause = to_column(key);
   long long units = 0;
   long long seq = 0;
-  in.sql()
-      << "SELECT units, seq FROM sale_returns WHERE sale = :s AND order_id = :i AND cause = :c "
-         "AND retake = 0",
-      soci::use(in.sale()), soci::use(id), soci::use(cause), soci::into(units), soci::into(seq);
+  long long ends = 0;
+  in.sql() << "SELECT units, seq, ends FROM sale_returns WHERE sale = :s AND order_id = :i AND "
+              "cause = :c AND retake = 0",
+      soci::use(in.sale()), soci::use(id), soci::use(cause), soci::into(units), soci::into(seq),
+      soci::into(ends);
   if (key.empty() || !in.sql().got_data()) return false;
   long long refund = 0;
   in.sql() << "SELECT COALESCE(SUM(amount), 0) FROM sale_refunds WHERE sale = :s AND order_id = :i "
               "AND seq = :q",
       soci::use(in.sale()), soci::use(id), soci::use(seq), soci::into(refund);
-  result.outcome = UnitsResult::Outcome::repeated;
+  const bool is_same = asked == 0 ? ends != 0 : asked == units;
+  result.outcome = is_same ? UnitsResult::Outcome::repeated : UnitsResult::Outcome::other_units;
   result.units = units;
   result.refund = refund;
   return true;
 }
 
 }  // namespace sluice::sale
-
-std::string_view sluice::to_string(PaymentState state) noexcept {
-  return sale::payment_states[static_cast<std::size_t>(state)];
-}

@@ -16,6 +16,8 @@ class SqlOrderPayments final : public OrderPayments {
   explicit SqlOrderPayments(SqlSessions& sessions) : sessions_(sessions) {}
 
   std::optional<PayableOrder> find(const std::string& sale, std::int64_t id) override;
+  std::vector<PayableOrder> find(const std::string& sale,
+                                 std::span<const std::int64_t> ids) override;
   bool keep(const Payment& payment) override;
   PaymentResult apply(const Payment& payment) override;
   std::vector<KeptPayment> list(const std::string& sale, PaymentState state, std::size_t most,
@@ -52,23 +54,17 @@ class SqlOrderPayments final : public OrderPayments {
   template <class Do>
   bool changing(const std::string& sale, Do&& work);
   static std::optional<KeptPayment> kept(soci::session& sql, const Payment& payment);
-  static void settle(const SaleTransaction& sale, const Payment& payment, PaymentState state,
-                     const OrderRow* row, const std::string& note = {});
   static std::int64_t end_unpaid(const SaleTransaction& in, std::int64_t id, long long due_us);
-  static bool is_told_of(const SaleTransaction& sale, const OrderRow& row);
-  static bool is_asking(const SaleTransaction& sale, const OrderRow& row);
-  static std::string reason_of(const SaleTransaction& sale, const OrderRow& row);
-  static std::optional<Payment> payment_of(const SaleTransaction& sale, const OrderRow& row,
-                                           PaymentState state);
-  static void cancel(const SaleTransaction& in, OrderRow& row, std::int64_t units,
-                     const std::string& key, const std::string& reason, UnitsResult& result);
-  static bool is_repeat(const SaleTransaction& in, const OrderRow& row, const std::string& key,
-                        UnitsResult& result);
+  static bool is_repeat(const SaleTransaction& in, const OrderRow& row, std::int64_t asked,
+                        const std::string& key, UnitsResult& result);
   static std::vector<Refund> fetch_refunds(soci::session& sql, long long in_sale,
                                            const std::string& sale, const std::string& where,
                                            std::size_t most);
   std::vector<Refund> fetch_refunds(const std::string& sale, const std::string& where,
                                     std::size_t most);
+  // histories.cpp
+  void count_histories(Connection& at, long long sale, const std::string& name,
+                       const PaymentTerms& terms, PaymentTotals& totals) const;
   bool note_message(const std::string& sale, const OrderMessage& message, const std::string& state,
                     const std::string& due_us);
 

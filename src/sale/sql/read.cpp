@@ -159,14 +159,6 @@ std::optional<SaleOrder> SqlOrderStore::find_request(const std::string& sale, co
   });
 }
 
-std::string SqlOrderStore::reason_of(Connection& at, long long sale, std::int64_t id) {
-  const long long key = id;
-  std::string reason;
-  at.sql << "SELECT reason FROM sale_orders WHERE sale = :s AND id = :i", soci::use(sale),
-      soci::use(key), soci::into(reason);
-  return from_column(reason);
-}
-
 std::vector<std::string> SqlOrderStore::reasons(const std::string& sale,
                                                 std::span<const std::int64_t> ids) {
   if (ids.empty()) return {};

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sale/differences.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
@@ -18,6 +20,9 @@ std::string due_refunds(std::string_view now_us, const std::string& provider) {
       "back.order_id, back.seq",
       now_us, provider.empty() ? "" : fmt::format(" AND back.provider = '{}'", provider));
 }
+
+/// Of UTF-8: not its first byte.
+bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U; }
 
 }  // namespace
 
@@ -94,7 +99,7 @@ std::optional<Refund> SqlOrderPayments::take_refund(const std::string& sale,
 
 std::vector<Refund> SqlOrderPayments::refunds_of(const std::string& sale, std::int64_t id) {
   return fetch_refunds(sale, fmt::format("back.order_id = {} ORDER BY back.seq", id),
-                       most_versions);
+                       most_of_order);
 }
 
 bool SqlOrderPayments::refund_done(const Refund& refund) {
@@ -113,10 +118,9 @@ bool SqlOrderPayments::refund_done(const Refund& refund) {
     in.sql() << "SELECT COUNT(*) FROM sale_refunds WHERE sale = :s AND order_id = :i AND state = "
                 "'asked'",
         soci::use(in.sale()), soci::use(id), soci::into(others);
-    if (row->order.state == OrderState::refunding && others == 0)
-      in.change(*row, OrderState::refunded, "order.refunded", refund.amount, reason_of(in, *row));
-    else
-      in.change(*row, row->order.state, "order.units_refunded", refund.amount, reason_of(in, *row));
+    const Happening last{.event = OrderEvent::last_refunded, .amount = refund.amount};
+    if (others > 0 || !in.happens(*row, last))
+      in.happens(*row, {.event = OrderEvent::refunded, .amount = refund.amount});
     return true;
   });
 }
@@ -128,7 +132,9 @@ void SqlOrderPayments::refund_failed(const Refund& refund, const std::string& wh
     const long long id = refund.id;
     const long long seq = refund.seq;
     const long long pause = std::chrono::microseconds{again_in}.count();
-    const auto note = to_column(why.substr(0, longest_note));
+    auto size = std::min(why.size(), longest_note);
+    while (size < why.size() && size > 0 && is_inside_character(why[size])) --size;
+    const auto note = to_column(why.substr(0, size));
     in.sql() << fmt::format(
         "UPDATE sale_refunds SET attempts = attempts + 1, due_us = {} + :p, note = :n WHERE sale = "
         ":s AND order_id = :i AND seq = :q AND state = 'asked'",

@@ -1,12 +1,16 @@
 #include "sale/sql/sale_transaction.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "base/integer.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/sql/columns.hpp"
 #include "sale/sql/sibling_rows.hpp"
+#include "sale/store_of_sale.hpp"
 
 namespace sluice::sale {
 
@@ -28,13 +32,45 @@ long long id_of_sale(Connection& at, const SqlDialect& dialect, const std::strin
 }
 
 long long locked_sale(Connection& at, const SqlDialect& dialect, const std::string& sale) {
-  const long long id = id_of_sale(at, dialect, sale);
+  long long id = id_of_sale(at, dialect, sale);
   long long locked = 0;
   at.sql << fmt::format("SELECT id FROM sale_stock WHERE id = :s {}", dialect.lock_row),
       soci::use(id), soci::into(locked);
-  if (at.sql.got_data()) return id;
-  at.sale_ids.erase(sale);  // somebody has deleted it
-  return id_of_sale(at, dialect, sale);
+  if (!at.sql.got_data()) {
+    at.sale_ids.erase(sale);  // somebody has deleted it
+    id = id_of_sale(at, dialect, sale);
+  }
+  count_change(at, dialect, sale, id);
+  return id;
+}
+
+SaleLink link_of(soci::session& sql, long long id) {
+  SaleLink link;
+  std::string place;
+  long long begun = 0;
+  long long since_us = 0;
+  long long epoch = 0;
+  long long commits = 0;
+  sql << "SELECT store, store_place, store_epoch, store_since_us, epoch, commits FROM sale_stock "
+         "WHERE id = :s",
+      soci::use(id), soci::into(link.store.id), soci::into(place), soci::into(begun),
+      soci::into(since_us), soci::into(epoch), soci::into(commits);
+  link.store.place = from_column(place);
+  link.store.epoch = begun;
+  link.store.since = WallTime{std::chrono::microseconds{since_us}};
+  link.mark = fmt::format("{:016}.{:016}", std::max(epoch, 0LL), std::max(commits, 0LL));
+  return link;
+}
+
+void count_change(Connection& at, const SqlDialect& dialect, const std::string& sale,
+                  long long id) {
+  at.sql << "UPDATE sale_stock SET commits = commits + 1 WHERE id = :s", soci::use(id);
+  const auto now = link_of(at.sql, id);
+  const auto known = at.links->find(sale);
+  if (!known.store.id.empty() && !now.store.id.empty() && now.store.id != known.store.id)
+    throw another_store(sale, dialect.description, now.store, known.store);
+  if (now.mark <= known.mark) throw Error{Errc::database, rolled_back(sale, dialect.description)};
+  at.counted.emplace_back(sale, now.mark);
 }
 
 std::optional<PaymentTerms> terms_of_sale(soci::session& sql, long long sale) {
@@ -54,16 +90,43 @@ std::optional<OrderRow> SaleTransaction::find(std::int64_t id) const {
   long long returned = 0;
   long long version = 0;
   long long pay_by = 0;
+  std::string reason;
   const long long key = id;
-  at_.sql << "SELECT returned, version, pay_by FROM sale_orders WHERE sale = :s AND id = :i",
+  at_.sql
+      << "SELECT returned, version, pay_by, reason FROM sale_orders WHERE sale = :s AND id = :i",
       soci::use(sale_), soci::use(key), soci::into(returned), soci::into(version),
-      soci::into(pay_by);
+      soci::into(pay_by), soci::into(reason);
   if (!at_.sql.got_data()) return std::nullopt;
   auto found = sale::fetch(at_.sql, "id = :k", sale_, key, 1);
   return OrderRow{.order = std::move(found.at(0)),
                   .returned = returned,
                   .version = version,
-                  .pay_by_us = pay_by};
+                  .pay_by_us = pay_by,
+                  .reason = from_column(reason)};
+}
+
+std::vector<OrderRow> SaleTransaction::find(std::span<const std::int64_t> ids) const {
+  std::vector<OrderRow> rows;
+  if (ids.empty()) return rows;
+  const auto all = fmt::to_string(fmt::join(ids, ","));
+  const long long first = ids.front();
+  for (auto& order : sale::fetch(at_.sql, fmt::format("id IN (:k, {}) ORDER BY id", all), sale_,
+                                 first, ids.size()))
+    rows.push_back({.order = std::move(order)});
+  const auto size = rows_for(ids.size());
+  std::vector<long long> returned(size), version(size), pay_by(size);
+  soci::statement select =
+      (at_.sql.prepare << fmt::format("SELECT returned, version, pay_by FROM sale_orders WHERE "
+                                      "sale = :s AND id IN ({}) ORDER BY id",
+                                      all),
+       soci::use(sale_), soci::into(returned), soci::into(version), soci::into(pay_by));
+  select.execute(true);
+  for (std::size_t i = 0; i < rows.size() && i < returned.size(); ++i) {
+    rows[i].returned = returned[i];
+    rows[i].version = version[i];
+    rows[i].pay_by_us = pay_by[i];
+  }
+  return rows;
 }
 
 std::optional<OrderRow> SaleTransaction::find_number(const std::string& number) const {
@@ -77,44 +140,27 @@ std::optional<OrderRow> SaleTransaction::find_number(const std::string& number) 
 PayableOrder SaleTransaction::payable(const OrderRow& row) const {
   PayableOrder order{.order = row.order, .returned = row.returned, .version = row.version};
   if (row.pay_by_us > 0) order.pay_by = WallTime{std::chrono::microseconds{row.pay_by_us}};
-  if (terms_) order.due = price_of(row.units(), *terms_);
+  if (terms_ && has_units(row.order.state)) order.due = price_of(row.units(), *terms_);
   return order;
 }
 
-void SaleTransaction::change(OrderRow& row, OrderState to, std::string_view message,
-                             std::int64_t amount, const std::string& reason) const {
-  row.order.state = to;
-  ++row.version;
-  const std::string state{to_string(to)};
-  const auto why = to_column(reason);
-  const long long version = row.version;
-  const long long returned = row.returned;
-  const long long id = row.order.id;
-  const long long before = version - 1;
-  soci::statement write =
-      (at_.sql.prepare << "UPDATE sale_orders SET state = :t, reason = :r, version = :v, "
-                          "returned = :u WHERE sale = :s AND id = :i AND version = :b",
-       soci::use(state), soci::use(why), soci::use(version), soci::use(returned), soci::use(sale_),
-       soci::use(id), soci::use(before));
-  write.execute(true);
-  if (write.get_affected_rows() != 1)
-    throw Error{Errc::database,
-                fmt::format("{}: order {} was changed by somebody who does not lock its sale",
-                            dialect_.description, row.order.number)};
-  if (terms_) leave_message(row, message, amount);
+Json message_of(const OrderRow& row, const std::string& whole, const PaymentTerms& terms,
+                std::int64_t amount) {
+  auto data = Json::object({{"sale", whole},
+                            {"order", row.order.number},
+                            {"id", fmt::to_string(row.order.id)},
+                            {"version", row.version},
+                            {"state", sluice::to_string(row.order.state)},
+                            {"buyer", row.order.buyer.value},
+                            {"units", has_units(row.order.state) ? row.units() : 0},
+                            {"currency", terms.currency}});
+  if (amount > 0) data.add("amount", amount);
+  return data;
 }
 
 void SaleTransaction::leave_message(const OrderRow& row, std::string_view type,
                                     std::int64_t amount) const {
-  auto data = Json::object({{"sale", name_of_whole(at_, dialect_, name_)},
-                            {"order", row.order.number},
-                            {"id", fmt::to_string(row.order.id)},
-                            {"version", row.version},
-                            {"state", to_string(row.order.state)},
-                            {"buyer", row.order.buyer.value},
-                            {"units", stands(row.order.state) ? row.units() : 0},
-                            {"currency", terms_->currency}});
-  if (amount > 0) data.add("amount", amount);
+  const auto data = message_of(row, name_of_whole(at_, dialect_, name_), *terms_, amount);
   leave_message(sale_, row.order.id, row.version, type, data);
 }
 
@@ -127,33 +173,6 @@ void SaleTransaction::leave_message(long long row, long long order, long long se
       "VALUES (:s, :i, :q, :t, :d, {0}, {0}, 0, 'due')",
       dialect_.now_us),
       soci::use(row), soci::use(order), soci::use(seq), soci::use(name), soci::use(text);
-}
-
-void SaleTransaction::note_return(const OrderRow& row, std::int64_t units, Return kind,
-                                  const std::string& cause) const {
-  const long long id = row.order.id;
-  const long long seq = row.version;
-  const long long back = units;
-  const long long ends = kind == Return::part ? 0 : 1;
-  const long long retake = kind == Return::retake ? 1 : 0;
-  const auto why = to_column(cause);
-  at_.sql << "INSERT INTO sale_returns (sale, order_id, seq, units, done, ends, retake, cause) "
-             "VALUES (:s, :i, :q, :u, 0, :e, :r, :c)",
-      soci::use(sale_), soci::use(id), soci::use(seq), soci::use(back), soci::use(ends),
-      soci::use(retake), soci::use(why);
-}
-
-void SaleTransaction::note_refund(const OrderRow& row, std::int64_t amount,
-                                  const std::string& provider, const std::string& event) const {
-  const long long id = row.order.id;
-  const long long seq = row.version;
-  const long long money = amount;
-  at_.sql << fmt::format(
-      "INSERT INTO sale_refunds (sale, order_id, seq, amount, currency, provider, event, state, "
-      "attempts, due_us, note) VALUES (:s, :i, :q, :a, :c, :p, :e, 'asked', 0, {}, '')",
-      dialect_.now_us),
-      soci::use(sale_), soci::use(id), soci::use(seq), soci::use(money),
-      soci::use(terms_->currency), soci::use(provider), soci::use(event);
 }
 
 void SaleTransaction::change_stock(std::int64_t units) const {
@@ -185,13 +204,17 @@ void SaleTransaction::tell_if_it_reopens(std::int64_t units) const {
                               {"left", units}}));
 }
 
+/// Of the definition, as the database keeps it.
+bool SaleTransaction::has_field(const std::string& field) const {
+  long long found = 0;
+  at_.sql << "SELECT COUNT(*) FROM sale_definitions WHERE sale = :s AND field = :f",
+      soci::use(sale_), soci::use(field), soci::into(found);
+  return found != 0;
+}
+
 /// Nobody buys any more, whatever is left.
 bool SaleTransaction::is_over() const {
-  long long over = 0;
-  const auto closed = to_column("closed");
-  at_.sql << "SELECT COUNT(*) FROM sale_definitions WHERE sale = :s AND field = :f",
-      soci::use(sale_), soci::use(closed), soci::into(over);
-  if (over != 0) return true;
+  if (has_field("closed")) return true;
   const auto closes = to_column("closes");
   std::string at_us;
   at_.sql << "SELECT value FROM sale_definitions WHERE sale = :s AND field = :f", soci::use(sale_),

@@ -53,7 +53,7 @@ long long version_of(soci::session& sql, const SqlDialect& dialect) {
               fmt::format("{0}: {1} request(s) have more than one order: in sale '{3}' request "
                           "'{4}' of buyer '{5}' has {6} and {7}. Decide which of them stands, "
                           "and give the other one another request: UPDATE sale_orders SET "
-                          "request = request || ':2' WHERE sale = {2} AND number = '{7}'",
+                          "request = '{7}' WHERE sale = {2} AND number = '{7}'",
                           dialect.description, requests, id, shown(sale), shown(request),
                           shown(buyer), shown(first), shown(last))};
 }
@@ -70,9 +70,9 @@ void add_index(soci::session& sql, const SqlDialect& dialect, const SqlIndex& in
                        table, index.columns, is_partial ? " WHERE " : "",
                        is_partial ? index.condition : "");
   } catch (const soci::soci_error& failure) {
-    if (index.name == "sale_orders_requests" && dialect.classify(failure, sql).refused)
-      refuse_requests(sql, dialect);
-    throw;
+    if (index.name != "sale_orders_requests" || !dialect.classify(failure, sql).refused) throw;
+    sql << "ROLLBACK";  // of what lock_schema() began: PostgreSQL answers nothing before
+    refuse_requests(sql, dialect);
   }
 }
 

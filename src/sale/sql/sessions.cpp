@@ -44,6 +44,7 @@ SqlSessions::SqlSessions(SqlDialect dialect) : dialect_(std::move(dialect)) {
   const auto give_up = system_clock().steady() + std::chrono::seconds{2};
   for (;;) {
     auto connection = std::make_unique<Connection>();
+    connection->links = &links_;
     errno = 0;  // for classify()
     try {
       dialect_.connect(connection->sql);
@@ -89,6 +90,7 @@ void SqlSessions::give_back(std::unique_ptr<Connection> connection) noexcept {
 std::unique_ptr<Connection> SqlSessions::connect() {
   if (was_open_ && dialect_.check_before_reconnect) dialect_.check_before_reconnect();
   auto connection = std::make_unique<Connection>();
+  connection->links = &links_;
   errno = 0;  // for classify()
   try {
     dialect_.connect(connection->sql);

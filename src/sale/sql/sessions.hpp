@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sale/sql/dialect.hpp"
+#include "sale/sql/sale_links.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::sale {
@@ -27,6 +28,9 @@ struct Connection {
   bool is_new = true;       ///< it has done nothing yet
   bool committing = false;  ///< a COMMIT is under way
   std::map<std::string, long long, std::less<>> sale_ids;
+  SaleLinks* links = nullptr;
+  std::vector<std::pair<std::string, std::string>>
+      counted;  ///< sales, and their marks if it commits
 };
 
 class SqlSessions {
@@ -35,6 +39,7 @@ class SqlSessions {
   explicit SqlSessions(SqlDialect dialect);
 
   const SqlDialect& dialect() const noexcept { return dialect_; }
+  SaleLinks& links() noexcept { return links_; }
 
   /// Runs `work(Connection&)`, and runs it once more where the database has undone it: `work` sets
   /// what it returns, and adds to nothing outside itself.
@@ -96,6 +101,7 @@ class SqlSessions {
   Error error_of(const std::string& message, const SqlFailure& why, Effect effect) const;
 
   const SqlDialect dialect_;
+  SaleLinks links_;
   std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<std::unique_ptr<Connection>> idle_;
@@ -133,6 +139,7 @@ bool SqlSessions::begun(const std::vector<std::string_view>& begin, Do&& work) {
   return guarded([&](Connection& at) {
     if (dialect_.check_presence) dialect_.check_presence();
     for (const auto statement : begin) at.sql << std::string{statement};
+    at.counted.clear();
     if (!work(at)) {
       at.sql.rollback();
       return false;
@@ -140,6 +147,7 @@ bool SqlSessions::begun(const std::vector<std::string_view>& begin, Do&& work) {
     at.committing = true;
     at.sql.commit();
     at.committing = false;
+    for (const auto& [sale, mark] : at.counted) links_.raise(sale, mark);
     if (dialect_.check_presence) dialect_.check_presence();
     return true;
   });

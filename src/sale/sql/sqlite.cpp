@@ -1,12 +1,16 @@
 /// SQLite in WAL mode with synchronous=FULL: a committed order survives a power failure. With
 /// NORMAL the last transactions before a power failure may be lost although they were acknowledged,
 /// so it is not offered.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3/soci-sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "sale/sql/columns.hpp"
 #include "sale/sql/schemes.hpp"
@@ -71,7 +75,20 @@ SqlFailure classify(const soci::soci_error& error, soci::session& session) {
   }
 }
 
+/// SQLite would make it for everybody to read. It gets its name when it is closed: closing a file
+/// that this process has open elsewhere would end the locks on it.
+void make_private(const std::string& path) {
+  if (!is_file(path) || identity_of(path)) return;
+  auto draft = path + ".XXXXXX";
+  const int file = ::mkostemp(draft.data(), O_CLOEXEC);
+  if (file < 0) return;  // SQLite says why
+  ::close(file);
+  static_cast<void>(::link(draft.c_str(), path.c_str()));  // unless it has come meanwhile
+  ::unlink(draft.c_str());
+}
+
 void connect(soci::session& session, const std::string& path) {
+  make_private(path);
   session.open(soci::sqlite3, fmt::format("db=\"{}\"", path));
 }
 
@@ -97,9 +114,11 @@ SqlDialect sqlite_dialect(const std::string& url) {
   if (path.empty() || path.find_first_of("\"\0", 0, 2) != std::string::npos)
     throw Error{Errc::bad_argument,
                 "sqlite: needs a path without quotes, as in sqlite:/var/lib/shop/orders.db"};
+  const auto place =
+      is_file(path) ? std::filesystem::absolute(path).lexically_normal().string() : path;
   auto opened = std::make_shared<std::optional<FileIdentity>>();
   return {
-      .description = "sqlite:" + path,
+      .description = "sqlite:" + place,
       .connect =
           [path, opened](soci::session& session) {
             connect(session, path);

@@ -19,8 +19,8 @@ void count_orders(soci::session& sql, long long sale, DatabaseTotals& totals) {
       "THEN 1 ELSE 0 END), 0) FROM sale_orders WHERE sale = :s",
       standing, countable_rest, countable_units,
       is_paid_for ? "version < 0"
-                  : "version <> (SELECT COUNT(*) FROM sale_returns AS back WHERE back.sale = "
-                    "sale_orders.sale AND back.order_id = sale_orders.id)"),
+                  : "pay_by <> 0 OR version <> (SELECT COUNT(*) FROM sale_returns AS back WHERE "
+                    "back.sale = sale_orders.sale AND back.order_id = sale_orders.id)"),
       soci::use(sale), soci::into(orders), soci::into(units), soci::into(odd);
   totals.orders = orders;
   totals.units = units;

@@ -1,11 +1,14 @@
 /// What counts in sums over all orders of a sale.
 #pragma once
 
+#include <string>
 #include <string_view>
+
+#include "sale/order_life.hpp"
 
 namespace sluice::sale {
 
-inline constexpr std::string_view standing = "state IN ('awaiting', 'paid')";
+inline const std::string standing = states_where(has_units);
 // What somebody wrote there may be beyond any sum.
 inline constexpr std::string_view countable_units =
     "(CASE WHEN units BETWEEN 1 AND 1000000000000 THEN units ELSE 0 END)";

@@ -26,7 +26,7 @@ constexpr std::size_t longest_wish = 128;
 
 http::Response see_other(const std::string& place) {
   http::Response response{.status = 303, .media = {}, .body = {}, .fields = {}};
-  response.add("Location", place).add("Cache-Control", "no-store");
+  response.add("Location", place);
   return response;
 }
 
@@ -97,6 +97,22 @@ std::string order_of(const http::Response& bought) {
   for (const auto& [name, value] : bought.fields)
     if (name == "Location") return value.substr(value.rfind('/') + 1);
   return {};
+}
+
+/// What pages say to people.
+std::vector<const http::ProblemType*> problems_of(std::string_view operation) {
+  using namespace problems;
+  std::vector<const http::ProblemType*> all{&bad_body,     &unknown_buyer,     &not_yours,
+                                            &no_sale,      &too_many_requests, &recovering,
+                                            &store_failed, &effect_unknown,    &busy};
+  if (operation == "page_join") all.push_back(&queue_closed);
+  if (operation == "page_order" || operation == "page_cancel")
+    all.insert(all.end(), {&no_order, &order_paid, &database_failed});
+  if (operation == "page_buy")
+    all.insert(all.end(),
+               {&no_idempotency_key, &not_started, &not_inside, &sold_out, &not_enough,
+                &already_bought, &too_many_units, &full, &order_ended, &closed, &other_units});
+  return all;
 }
 
 }  // namespace
@@ -271,12 +287,30 @@ void BuyersPages::show_order(http::Request&& request, http::Responder&& respond)
       threads_, visitor->buyer->value, std::move(respond),
       [this, offer = *offer, buyer = *visitor->buyer,
        word = request.parameter("order")](OrderStore& orders) {
-        const auto found = find_order(offer->sale(), orders, own(buyer), word);
+        const auto found = find_order(*offer, orders, own(buyer), word);
         if (!found) return not_shown(not_found(offer->sale(), orders, own(buyer)), offer->name());
         return order_page(offer->sale().definition(), *found,
-                          visitors_.form_token(buyer, offer->name()));
+                          visitors_.form_token(buyer, offer->name()),
+                          pay_at(offer->sale().definition(), *found));
       },
       (*offer)->name());
+}
+
+/// The token says whose order it is and what is to pay, so that the checkout believes no address.
+std::string BuyersPages::pay_at(const SaleDefinition& sale, const ShownOrder& shown) const {
+  const auto& order = shown.order;
+  if (checkout_.empty() || !sale.payment || order.state != OrderState::awaiting ||
+      !shown.is_recorded || !shown.money || !shown.money->pay_by)
+    return {};
+  const auto token = keys_.sign({.subject = order.buyer.value,
+                                 .audience = "checkout:" + sale.name,
+                                 .expires = *shown.money->pay_by,
+                                 .more = {{"order", order.number},
+                                          {"amount", std::to_string(shown.money->due)},
+                                          {"currency", sale.payment->currency}}});
+  return fmt::format("{}{}sale={}&order={}&token={}", checkout_,
+                     checkout_.contains('?') ? '&' : '?', http::escape(sale.name),
+                     http::escape(order.number), token);
 }
 
 void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {
@@ -286,7 +320,7 @@ void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {
   in_background(
       threads_, sent->buyer.value, std::move(respond),
       [offer = sent->offer, buyer = sent->buyer, word](OrderStore& orders) {
-        const auto found = find_order(offer->sale(), orders, own(buyer), word);
+        const auto found = find_order(*offer, orders, own(buyer), word);
         if (!found) return refused(not_found(offer->sale(), orders, own(buyer)), offer->name());
         const auto ended =
             offer->sale().cancel(orders, buyer, found->order.request, "cancelled by the buyer");
@@ -331,7 +365,8 @@ void BuyersPages::add_routes(http::Routes& routes) {
          .operation = row.operation,
          .summary = row.summary,
          .answers = std::move(answers),
-         .problems = {&problems::no_sale, &problems::recovering},
+         .problems = problems_of(row.operation),
+         .problems_media = std::string{html_media},
          .handler = [this, serve = row.serve](http::Request&& request, http::Responder&& respond) {
            (this->*serve)(std::move(request), std::move(respond));
          }});

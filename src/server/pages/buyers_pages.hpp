@@ -20,6 +20,7 @@
 #include "server/counter.hpp"
 #include "server/pages/visitors.hpp"
 #include "server/queue_api.hpp"
+#include "server/sales_text.hpp"
 #include "server/shop.hpp"
 
 namespace sluice::server {
@@ -28,10 +29,16 @@ namespace sluice::server {
 /// routes.
 class BuyersPages {
  public:
-  /// `keys` sign forms, and the names of browsers where buyers have no tokens.
+  /// `keys` sign forms, and the names of browsers where buyers have no tokens. `checkout`: the URL
+  /// where an order is paid; empty: pages have no link to one.
   BuyersPages(Shop& shop, const Buyers& buyers, BlockingThreads& threads, QueueApi& queue,
-              TokenKeys keys)
-      : shop_(shop), threads_(threads), queue_(queue), visitors_(buyers, std::move(keys)) {}
+              const TokenKeys& keys, std::string checkout)
+      : shop_(shop),
+        threads_(threads),
+        queue_(queue),
+        visitors_(buyers, keys),
+        keys_(keys),
+        checkout_(std::move(checkout)) {}
 
   void add_routes(http::Routes& routes);
 
@@ -60,6 +67,7 @@ class BuyersPages {
   http::Response greeted(const http::Request& request, const std::string& sale,
                          const std::string& token) const;
   Expected<Sent, http::Response> sent_of(http::Request&& request) const;
+  std::string pay_at(const SaleDefinition& sale, const ShownOrder& shown) const;
   Task<http::Response> sale_shown(Look look);
   Task<std::optional<RoomPlace>> place_of(const Look& look, WaitingRoom& room);
   Task<http::Response> joined(Sent sent);
@@ -70,6 +78,8 @@ class BuyersPages {
   BlockingThreads& threads_;
   QueueApi& queue_;
   const Visitors visitors_;
+  const TokenKeys keys_;
+  const std::string checkout_;
 };
 
 }  // namespace sluice::server

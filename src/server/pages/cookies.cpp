@@ -6,10 +6,6 @@
 
 namespace sluice::server {
 
-bool came_by_tls(const http::Request& request) {
-  return request.is_tls() || request.field("X-Forwarded-Proto") == "https";
-}
-
 std::string cookie_of(const http::Request& request, std::string_view name) {
   std::optional<std::string> value;
   for (const auto& field : request.fields()) {
@@ -32,7 +28,7 @@ void set_cookie(http::Response& response, const http::Request& request, const Co
   auto text =
       fmt::format("{}={}; Path={}; HttpOnly; SameSite=Lax", cookie.name, cookie.value, cookie.path);
   if (cookie.max_age) text += fmt::format("; Max-Age={}", cookie.max_age->count());
-  if (came_by_tls(request)) text += "; Secure";
+  if (request.came_by_tls()) text += "; Secure";
   response.add("Set-Cookie", text);
 }
 

@@ -20,9 +20,6 @@ struct Cookie {
   std::optional<std::chrono::seconds> max_age = {};  ///< empty: until the browser is closed
 };
 
-/// To us, or to a proxy that says so.
-bool came_by_tls(const http::Request& request);
-
 /// Set-Cookie. Secure where the browser came by TLS.
 void set_cookie(http::Response& response, const http::Request& request, const Cookie& cookie);
 

@@ -83,8 +83,7 @@ http::Response page(int status, const PageText& text) {
       .status = status, .media = html_media, .body = whole.text(), .fields = {}};
   response.add("Content-Security-Policy", policy)
       .add("Referrer-Policy", "same-origin")  // with no-referrer a form's Origin would be "null"
-      .add("X-Content-Type-Options", "nosniff")
-      .add("Cache-Control", "no-store");
+      .add("X-Content-Type-Options", "nosniff");
   return response;
 }
 

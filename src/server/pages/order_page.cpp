@@ -1,5 +1,6 @@
 #include "server/pages/order_page.hpp"
 
+#include "sale/payment_terms.hpp"
 #include "server/pages/sale_page.hpp"
 #include "server/pages/visitors.hpp"
 
@@ -38,6 +39,15 @@ Html one(const Value& value) {
   return html;
 }
 
+/// What the units that are left cost. Of an order that has ended nothing is to pay.
+void put_price(Html& html, const SaleDefinition& sale, const ShownOrder& shown) {
+  const auto& order = shown.order;
+  if (!sale.payment || !stands(order.state)) return;
+  const auto price = sale::price_of(order.units - shown.money->returned, *sale.payment);
+  put_row(html, order.state == OrderState::paid ? "Paid" : "To pay",
+          one(std::string_view{money_text(price, sale.payment->currency)}));
+}
+
 void put_cancel_form(Html& html, const std::string& place, const std::string& form_token) {
   html << "<form method=\"post\" action=\""_html << place
        << "/cancel\">\n<input type=\"hidden\" name=\"form\" value=\""_html << form_token
@@ -47,7 +57,7 @@ void put_cancel_form(Html& html, const std::string& place, const std::string& fo
 }  // namespace
 
 http::Response order_page(const SaleDefinition& sale, const ShownOrder& shown,
-                          const std::string& form_token) {
+                          const std::string& form_token, const std::string& pay_at) {
   const auto& order = shown.order;
   const auto sale_place = path_of_page(sale.name);
   PageText text;
@@ -60,15 +70,15 @@ http::Response order_page(const SaleDefinition& sale, const ShownOrder& shown,
   put_row(status, "Units", one(order.units));
   if (shown.money) {
     if (shown.money->returned > 0) put_row(status, "Of these returned", one(shown.money->returned));
-    if (sale.payment)
-      put_row(status, "To pay",
-              one(std::string_view{money_text(shown.money->due, sale.payment->currency)}));
+    put_price(status, sale, shown);
     if (shown.money->pay_by && order.state == OrderState::awaiting)
       put_row(status, "Pay by", time_html(*shown.money->pay_by));
   }
   put_row(status, "Bought", time_html(order.issued_at));
   put_row(status, "State", one(state_of(shown, sale.payment.has_value())));
   status << "</dl>\n"_html;
+  if (!pay_at.empty())
+    text.rest << "<p><a class=\"deed\" href=\""_html << pay_at << "\">Pay now</a></p>\n"_html;
   if (order.state == OrderState::awaiting)
     put_cancel_form(text.rest, sale_place + "/orders/" + std::to_string(order.id), form_token);
   text.rest << "<p><a href=\""_html << sale_place << "\">Back to the sale</a></p>\n"_html;

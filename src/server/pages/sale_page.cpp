@@ -12,7 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// So often a page looks again while nothing is awaited at a known time.
+/// So often a page looks again while nothing is awaited at a known time. One with a form does so
+/// where scripts run: without them what is typed would go.
 constexpr auto usual_look = 15s;
 /// What a form offers; the API takes more.
 constexpr std::int64_t most_units_of_form = 99;
@@ -62,6 +63,7 @@ void put_buy_form(PageText& text, const SaleView& view) {
            "max=\""_html
         << most << "\" inputmode=\"numeric\" required>\n"_html;
   text.rest << "<p><button>Buy</button></p>\n</form>\n"_html;
+  if (!text.while_seen) text.while_seen = usual_look;
 }
 
 void put_latest(PageText& text, const SaleView& view) {
@@ -81,6 +83,9 @@ bool has_bought_all(const SaleView& view) {
 void put_stay(PageText& text, const SaleView& view) {
   const auto& until = view.place->inside_until;
   if (!until) return;
+  if (view.place->stay_until)
+    text.rest << "<p>Please buy until "_html << time_html(*view.place->stay_until)
+              << ": then it is the next one's turn.</p>\n"_html;
   text.rest << "<noscript><p>Your place is kept until "_html << time_html(*until)
             << ".</p></noscript>\n"_html;
   text.while_seen = view.place->poll_after;
@@ -127,7 +132,11 @@ void put_deed(PageText& text, const SaleView& view) {
 void put_state(PageText& text, const SaleView& view) {
   switch (view.status.state) {
     case SaleState::not_started: put_opening(text, view); return put_deed(text, view);
-    case SaleState::open: put_stock(text, view); return put_deed(text, view);
+    case SaleState::open:
+      put_stock(text, view);
+      put_deed(text, view);
+      if (!text.again && !text.while_seen) text.again = usual_look;
+      return;
     case SaleState::sold_out:
       put_refusal(text, problems::sold_out,
                   "What others cancel, or do not pay for, is sold again: this page shows it.");

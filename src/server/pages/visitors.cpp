@@ -116,7 +116,7 @@ http::Response Visitors::greet(const http::Request& request, std::string_view sa
                                const std::string& token) {
   const auto place = path_of_page(sale);
   http::Response response{.status = 303, .media = {}, .body = {}, .fields = {}};
-  response.add("Location", place).add("Cache-Control", "no-store");
+  response.add("Location", place);
   response.add("Referrer-Policy", "no-referrer");
   set_cookie(response, request, {.name = buyer_cookie, .value = token, .path = place});
   return response;

@@ -191,7 +191,7 @@ TEST_F(LoadTest, SignsItsBuyersTokensAndGoesThroughTheWaitingRoom) {
                       << "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
                       << "\n";
   std::filesystem::permissions(keys, std::filesystem::perms::owner_read);
-  Shop shop{folder_, {"--sale", "tea=20", "--room", "tea=100/50", "--keys", keys.string()}};
+  Shop shop{folder_, {"--sale", "tea=20", "--room", "tea=100/50/5m", "--keys", keys.string()}};
   const auto ran =
       load(shop.url(), {"--buyers", "30", "--queue", "--keys", keys.string(), "--audit"});
   ASSERT_EQ(ran.status, 0) << ran.output;
@@ -251,6 +251,26 @@ TEST_F(LoadTest, AServiceThatAnswersNoClickIsNotProved) {
   EXPECT_EQ(ran.status, 69) << ran.output;
   EXPECT_TRUE(ran.says("no click had a last answer")) << ran.output;
   EXPECT_FALSE(ran.says("every promise held")) << ran.output;
+}
+
+/// Each answer to a click: a sale that has granted or refused nothing has kept no promise.
+TEST_F(LoadTest, NU08_WhereNobodyWasDecidedNothingIsProved) {
+  const std::pair<int, const char*> rows[] = {
+      {400, "bad-body"},  {401, "unknown-buyer"},  {403, "not-inside"},
+      {403, "not-yours"}, {404, "no-sale"},        {422, "other-units"},
+      {409, "sold-out"},  {409, "already-bought"}, {410, "closed"}};
+  for (const auto& [status, problem] : rows) {
+    Liar liar{[status = status, problem = problem](int) {
+      return http::json(status,
+                        Json::object({{"type", fmt::format("urn:sluice:problem:{}", problem)}}));
+    }};
+    const auto ran =
+        run({"loadtest", liar.url(), "--sale", "tea", "--buyers", "5", "--tries", "1"});
+    const bool is_decided = status == 409 || status == 410;
+    EXPECT_EQ(ran.status, is_decided ? 0 : 69) << problem << ran.output;
+    EXPECT_EQ(ran.says("every promise held"), is_decided) << problem << ran.output;
+    EXPECT_EQ(ran.says("--queue"), std::string_view{problem} == "not-inside") << ran.output;
+  }
 }
 
 TEST_F(LoadTest, OrdersThatCannotBeLookedAtAreSaidAndAccuseNobody) {

@@ -1,0 +1,36 @@
+/// Which store a sale is sold in. Store and database each name the other one: the sale's hash has
+/// the identity of its database, and the row of its stock the id of its store.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sluice/order_store.hpp"
+
+namespace sluice::sale {
+
+/// The id of a store: a random word that it gets with its first sale. The hash of each sale repeats
+/// it, so that a cluster may lose the server of this key.
+inline constexpr std::string_view store_key = "sluice:sales:store";
+
+/// Made where there is none.
+Task<std::string> id_of_store(Store& store);
+
+/// This store, as the hash of the sale has it, else as it is known by itself; with an empty id: it
+/// knows neither, as a store that is new, or was lost.
+StoreOfSale store_of_sale(Store& store, const std::string& sale);
+
+/// Whether the database has its orders of this sale from this store, or may have: it has none yet,
+/// or is of an older version and the sale was born with it. Reads both.
+bool is_sold_here(Store& store, const std::string& sale, OrderStore& orders,
+                  const StoreOfSale& here);
+/// Throws Error{config_mismatch} where it is not: names both stores, and says what to do.
+void need_sold_here(Store& store, const std::string& sale, OrderStore& orders);
+
+/// What a process is told whose store is not the one that the database names.
+Error another_store(const std::string& sale, const std::string& database, const StoreOfSale& there,
+                    const StoreOfSale& here);
+/// What is told of a database that has lost what it had committed.
+std::string rolled_back(const std::string& sale, const std::string& database);
+
+}  // namespace sluice::sale
