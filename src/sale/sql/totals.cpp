@@ -94,9 +94,10 @@ DatabaseTotals SqlOrderStore::totals(const std::string& sale) {
     count_orders(at.sql, in_sale, totals);
     count_returns(at.sql, in_sale, totals);
     count_changes(at.sql, in_sale, totals);
-    long long odd_epochs = 0;  // '' is none, though it reads as 0
+    long long odd_epochs = 0;  // '' is no number, though it reads as 0
     at.sql << "SELECT COUNT(*) FROM sale_stock WHERE id = :s AND NOT (epoch BETWEEN 0 AND "
-              "1000000000000)",
+              "1000000000000 AND changed BETWEEN -1000000000000 AND 1000000000000 AND "
+              "moved BETWEEN -1000000000000 AND 1000000000000)",
         soci::use(in_sale), soci::into(odd_epochs);
     totals.epoch = odd_epochs > 0 ? -1 : epoch_of(at, in_sale);
   });
