@@ -28,8 +28,8 @@ struct RecoveryOptions {
   bool new_database = false;
   /// The store that the sale was sold in is lost, or came back empty: it is sold in this one from
   /// now on. The database refuses all that the other one still brings, and its buyers get
-  /// `recovering` as soon as a process that uses it hears of that, with the next commit. Orders that
-  /// it told of meanwhile are lost: end what uses it first.
+  /// `recovering` as soon as a process that uses it hears of that, with the next commit. Orders
+  /// that it told of meanwhile are lost: end what uses it first.
   bool new_store = false;
 };
 
@@ -46,8 +46,9 @@ struct RecoveryOptions {
 /// some 10 seconds 100,000 orders at the most. Keeps some 200 bytes for each buyer with several
 /// orders, and for each order that ended. Throws Error: bad_argument (neither store nor database
 /// knows the sale; or it is archived), config_mismatch (the orders go into another database; says
-/// which; or the database has its orders from another store; names both), database (it has not the units that the store's stock needs), server (the store changed
-/// again, or another recovery began: do it again), and what both throw.
+/// which; or the database has its orders from another store; names both), database (it has not the
+/// units that the store's stock needs), server (the store changed again, or another recovery began:
+/// do it again), and what both throw.
 SaleRecovery recover(Store& store, const std::string& sale, OrderStore& orders,
                      RecoveryOptions options = {});
 
