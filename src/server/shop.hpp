@@ -2,6 +2,7 @@
 /// database, and recovers it where the store has lost something.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -35,7 +36,14 @@ struct ShopOptions {
   /// none.
   std::map<std::string, std::int64_t, std::less<>> buckets = {};
   std::chrono::milliseconds patience{5'000};  ///< with a store or database that does not answer
+  /// A call of the database by a worker, or of what is to be sent: OrderStoreLimits::answer.
+  std::chrono::milliseconds longest_call{30'000};
+  /// How often a change of the database is tried while nothing is wrong.
+  std::chrono::milliseconds writes_every{5'000};
 };
+
+/// What a shop needs.
+enum class Needed : std::uint8_t { store, database };
 
 /// One sale and its worker, or the workers of its buckets. An archived one has no worker.
 class Offer {
@@ -55,8 +63,9 @@ class Offer {
   void stop() { thread_.request_stop(); }
   /// Why the worker cannot go on without somebody's help; empty: it works, or there is none.
   std::string trouble() const;
-  /// Begins again where trouble ended it.
+  /// Begins again where trouble ended it; a worker that has begun has no trouble.
   void work_again();
+  /// Of all workers that there were, one after another.
   WorkerProgress progress() const;
   /// Of this process.
   AnswerCounts& answers() noexcept { return answers_; }
@@ -68,7 +77,7 @@ class Offer {
   template <class Worker>
   void run(Worker worker, const std::stop_token& stop);
   void show(AskProgress progress);
-  void set_trouble(std::string what);
+  void end(std::string trouble);
 
   Store& store_;
   OfferedSale sale_;
@@ -77,10 +86,11 @@ class Offer {
   const OrderWorkerOptions worker_;
   AnswerCounts answers_;
   mutable std::mutex mutex_;
-  std::string trouble_;           // guarded by mutex_
-  AskProgress progress_;          // guarded by mutex_; while a worker works
-  WorkerProgress last_progress_;  // guarded by mutex_; of the one before
-  std::jthread thread_;
+  std::string trouble_;     // guarded by mutex_
+  bool has_ended_ = false;  // guarded by mutex_; by trouble
+  AskProgress progress_;    // guarded by mutex_; while a worker works
+  WorkerProgress ended_;    // guarded by mutex_; of those before
+  std::jthread thread_;     // of one worker at a time
 };
 
 /// A sale with buckets is one offer, of the name of the whole. Its buckets are not offered: who
@@ -106,8 +116,10 @@ class Shop {
 
   /// Finds sales that other processes made, and begins again where trouble ended a worker. Blocks.
   void look();
-  /// Empty: the last look succeeded. Else why not, or that it does not come to an end.
-  std::string trouble() const;
+  /// Empty: the last look found nothing wrong with it. Else what, or that it does not answer.
+  std::string trouble(Needed with) const;
+  /// Why sales cannot be loaded, by name.
+  std::map<std::string, std::string, std::less<>> troubles() const;
 
   const ShopOptions& options() const noexcept { return options_; }
 
@@ -127,7 +139,10 @@ class Shop {
   void settle(OfferedSale& sale, At when);
   void add(std::shared_ptr<Offer> offer);
   void note(std::string_view name, const std::string& trouble);
-  void note_look(std::optional<SteadyTime> since);
+  void note_step(Needed with);
+  void look_at(Needed with, const std::function<void()>& step);
+  void look_at_sales();
+  void try_to_write();
 
   Store& store_;
   const ShopOptions options_;
@@ -135,13 +150,15 @@ class Shop {
   std::unique_ptr<OrderStore> orders_;          // guarded by looking_
   std::set<std::string, std::less<>> buckets_;  // guarded by looking_; of the wholes offered
   std::int64_t listed_ = 0;                     // guarded by looking_; see list_again()
+  SteadyTime writes_next_{};                    // guarded by looking_
   // Of all workers: of a thousand sales each would have sessions of its own.
   std::unique_ptr<OrderStore> orders_of_workers_;
   mutable std::shared_mutex mutex_;
   std::map<std::string, std::shared_ptr<Offer>, std::less<>> offers_;  // guarded by mutex_
   std::map<std::string, std::string, std::less<>> troubles_;           // guarded by mutex_
-  std::string trouble_;                                                // guarded by mutex_
-  std::optional<SteadyTime> looks_since_;  // guarded by mutex_; with its last step
+  std::array<std::string, 2> trouble_with_;  // guarded by mutex_; by Needed
+  /// Guarded by mutex_; since when the step of a look that is under way waits, and for which.
+  std::optional<std::pair<SteadyTime, Needed>> waits_;
 };
 
 }  // namespace sluice::server

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "docs_test/documents.hpp"
+#include "server/fault_matrix.hpp"
+#include "server/readiness.hpp"
 #include "support/paths.hpp"
 
 namespace sluice::docs {
@@ -52,6 +54,22 @@ TEST(DocsService, TablesOfASalesDatabaseAreNamed) {
   const auto page = read_text("docs/sale.md");
   for (const auto& name : tables)
     EXPECT_TRUE(page.contains('`' + name + " (")) << "docs/sale.md does not name " << name;
+}
+
+/// The rows of both tables below "Readiness, health and alerts".
+TEST(DocsService, SV07_ReadinessIsAsTheTablesOfTheProgramAndOfTheTestsSay) {
+  std::string troubles;
+  for (const auto& row : server::trouble_rows)
+    troubles += fmt::format("| `{}` | {} | {} | {} |\n", row.name, row.is_ready ? 200 : 503,
+                            row.is_alert ? "yes" : "no", row.what);
+  std::string faults;
+  for (const auto& row : test::fault_matrix)
+    faults += fmt::format("| {} | {} | {} | {} | {} | {} |\n", row.dependency, row.name, row.buyers,
+                          row.operators, row.ready,
+                          row.alert == "-" ? "-" : fmt::format("`{}`", row.alert));
+  EXPECT_TRUE(read_text("docs/operations.md").contains(troubles)) << troubles;
+  for (const auto* const page : {"docs/operations.md", "docs/service.md"})
+    EXPECT_TRUE(read_text(page).contains(faults)) << page << " has to say:\n" << faults;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/thread.hpp"
+#include "sale/progress.hpp"
 #include "sluice/bucketed_sale.hpp"
 
 namespace sluice {
@@ -32,20 +33,6 @@ class BucketedWorker::Impl {
   std::exception_ptr failure_;               // guarded by mutex_; the first
 };
 
-namespace {
-
-void add(WorkerProgress& sum, const WorkerProgress& more) {
-  sum.inserted += more.inserted;
-  sum.repeated += more.repeated;
-  sum.claimed += more.claimed;
-  sum.dead += more.dead;
-  sum.recoveries += more.recoveries;
-  sum.failures += more.failures;
-  if (!more.last_failure.empty()) sum.last_failure = more.last_failure;
-}
-
-}  // namespace
-
 template <class Work>
 void BucketedWorker::Impl::with_worker(std::int64_t bucket, const Work& work) {
   const auto orders = open_orders_();
@@ -62,7 +49,7 @@ void BucketedWorker::Impl::with_worker(std::int64_t bucket, const Work& work) {
   }
   const std::lock_guard lock{mutex_};
   std::erase(working_, &worker);
-  add(ended_, worker.progress());
+  sale::add(ended_, worker.progress());
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -94,7 +81,7 @@ void BucketedWorker::Impl::drain(const std::stop_token& stop) {
 WorkerProgress BucketedWorker::Impl::progress() const {
   const std::lock_guard lock{mutex_};
   auto sum = ended_;
-  for (const auto* const worker : working_) add(sum, worker->progress());
+  for (const auto* const worker : working_) sale::add(sum, worker->progress());
   return sum;
 }
 
