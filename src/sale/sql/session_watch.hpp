@@ -39,7 +39,7 @@ class SessionWatch {
 
   std::mutex mutex_;
   std::condition_variable earlier_;
-  std::list<Turn*> turns_;                     // guarded by mutex_
+  std::list<Turn*> turns_;                      // guarded by mutex_
   SteadyTime looks_again_ = SteadyTime::max();  // guarded by mutex_
 };
 
