@@ -117,6 +117,7 @@ set(sluice_sanitizer_table
   "server_test | all | all | "
   "server_redistest | all | none | it starts the program: ThreadSanitizer has the service inside server_test"
   "server_storm_redistest | none | none | processes that are killed: what they call is in server_test and server_redistest"
+  "server_standstill_sqltest | none | none | servers that stand still: what they meet is in server_test and sale_sqltest"
   # store
   "store_test | all | all | "
   # support: what the tests themselves stand on

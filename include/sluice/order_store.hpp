@@ -251,6 +251,10 @@ class OrderStore {
   /// Payments, deadlines, refunds and messages of its orders.
   virtual OrderPayments& payments() = 0;
 
+  /// Writes what nothing reads, and commits: throws what a change of an order would meet, as a disk
+  /// that is full.
+  virtual void check_writable() = 0;
+
   /// Which database this is, wherever it lies and whatever opens it: a random word that it got when
   /// it was made. A copy has the same.
   virtual std::string identity() = 0;
@@ -258,15 +262,23 @@ class OrderStore {
   virtual std::string describe() const = 0;
 };
 
+struct OrderStoreLimits {
+  /// How long a call may take, 1 s to 24 h. A session whose server has not answered by then is
+  /// given up: the call throws Error{database}, with the effect unknown where a COMMIT was under
+  /// way. Waits for locks, and in servers statements that only read, end a fifth earlier. Tables
+  /// are made or changed without a limit, and a file of SQLite on a disk that hangs has none.
+  std::chrono::milliseconds answer{600'000};
+};
+
 /// "sqlite:/path/to/orders.db" (created when it is not there), "sqlite::memory:" (gone with the
 /// OrderStore); with sluice::sale_databases also "postgresql://user:password@host:port/database"
 /// and "mariadb://..." or "mysql://...", whose settings docs/sale.md lists. The tables are made
-/// where they are missing, and brought up to date. Blocks up to 10 s where a server does not
+/// where they are missing, and brought up to date. Blocks up to 5 s where a server does not
 /// answer. Throws Error: bad_argument for another scheme or a setting that there is not;
 /// config_mismatch where a newer version of Sluice has made the tables; corrupt where a file of an
 /// older version has two orders of one request (names them); and as OrderStore's functions. No
 /// message has the password in it.
-std::unique_ptr<OrderStore> open_order_store(const std::string& url);
+std::unique_ptr<OrderStore> open_order_store(const std::string& url, OrderStoreLimits limits = {});
 
 /// Where the orders of a sale go, as its store remembers it, without a password; of a sale with
 /// buckets, those of the first. Empty: nowhere yet, or the store does not know the sale. Blocks the

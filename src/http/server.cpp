@@ -67,10 +67,14 @@ Server::Server(Clock& clock, Routes routes, ServerOptions options) {
                     [fine](Request&&, Responder&& respond) { respond.send(fine); }));
   routes.add(health(
       "/readyz", "readyz", "Whether it takes new clients",
-      [this, fine, because = std::move(options.not_ready_because)](Request&&, Responder&& respond) {
+      [this, fine, because = std::move(options.not_ready_because),
+       trouble = std::move(options.trouble)](Request&&, Responder&& respond) {
         auto why = is_ready() ? std::string{} : "it is about to stop";
         if (why.empty() && because) why = because();
-        respond.send(why.empty() ? fine : problem(problems::unavailable, why));
+        if (!why.empty()) return respond.send(problem(problems::unavailable, why));
+        const auto also = trouble ? trouble() : std::string{};
+        respond.send(also.empty() ? fine
+                                  : json(200, Json::object({{"status", "ok"}, {"trouble", also}})));
       }));
   routes.add(health("/openapi.json", "openapi", "This interface, as OpenAPI 3.1",
                     [this](Request&&, Responder&& respond) {

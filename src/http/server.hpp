@@ -49,6 +49,8 @@ struct ServerOptions {
   ApiDocument api;
   /// Asked in the thread of a loop by /readyz: why no clients should come now; empty: they may.
   std::function<std::string()> not_ready_because;
+  /// The same of what a person is to know; clients may come.
+  std::function<std::string()> trouble;
 };
 
 /// Beside the routes it is given it has /openapi.json, /livez (200 while it runs) and /readyz (503

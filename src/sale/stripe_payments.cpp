@@ -123,10 +123,9 @@ ProviderRequest StripePayments::refund(const Refund& refund, WallTime) const {
   return {.fields = {{"Content-Type", "application/x-www-form-urlencoded"},
                      {"Authorization", "Bearer " + api_key_},
                      {"Idempotency-Key", fmt::format("{}.{}", name_, refund_key(refund))}},
-          .body = fmt::format(
-              "payment_intent={}&amount={}&metadata[sale]={}&metadata[order]={}",
-              percent_encoded(refund.event), refund.amount, percent_encoded(refund.sale),
-              percent_encoded(refund.order))};
+          .body = fmt::format("payment_intent={}&amount={}&metadata[sale]={}&metadata[order]={}",
+                              percent_encoded(refund.event), refund.amount,
+                              percent_encoded(refund.sale), percent_encoded(refund.order))};
 }
 
 std::string StripePayments::refusal_of(int status, std::string_view body) const {
@@ -143,11 +142,10 @@ std::string StripePayments::refusal_of(int status, std::string_view body) const 
 }
 
 std::string StripePayments::sign(std::string_view body, WallTime at) const {
-  const auto time = fmt::to_string(
-      std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count());
+  const auto time =
+      fmt::to_string(std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count());
   std::string field = "t=" + time;
-  for (const auto& secret : secrets_)
-    field += ",v1=" + stripe_signature(secret, time, body);
+  for (const auto& secret : secrets_) field += ",v1=" + stripe_signature(secret, time, body);
   return field;
 }
 

@@ -1,11 +1,28 @@
 #include "server/background.hpp"
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
 #include "server/problems.hpp"
 
 namespace sluice::server {
+namespace {
+
+/// Of two threads, one with the answer and one that says that it is late, the first is heard.
+class FirstAnswer {
+ public:
+  explicit FirstAnswer(http::Responder&& respond) : respond_(std::move(respond)) {}
+  void send(http::Response response) {
+    if (!is_sent_.exchange(true)) respond_.send(std::move(response));
+  }
+
+ private:
+  std::atomic<bool> is_sent_{false};
+  http::Responder respond_;
+};
+
+}  // namespace
 
 void in_background(BlockingThreads& threads, const std::string& subject, http::Responder&& respond,
                    std::function<http::Response(OrderStore&)> work, const std::string& sale,
@@ -19,16 +36,17 @@ void in_background(BlockingThreads& threads, const std::string& subject, http::R
 void in_background_lazily(BlockingThreads& threads, const std::string& subject,
                           http::Responder&& respond,
                           std::function<http::Response(const BlockingThreads::Orders&)> work,
-                          const std::string& sale, std::optional<std::size_t> most_waiting) {
+                          const std::string& sale, std::optional<std::size_t> most_waiting,
+                          std::optional<std::chrono::milliseconds> within) {
   using namespace std::chrono_literals;
-  const auto answer = std::make_shared<http::Responder>(std::move(respond));
+  const auto answer = std::make_shared<FirstAnswer>(std::move(respond));
   const auto accepted = threads.run_lazily(
       subject,
       [answer, work = std::move(work)](const BlockingThreads::Orders& orders) {
         answer->send(work(orders));
       },
       [answer](const std::exception& failure) { answer->send(problem_of(failure)); }, sale,
-      most_waiting);
+      most_waiting, within.value_or(threads.limits().answer));
   if (accepted == BlockingThreads::Accepted::yes) return;
   auto refusal = http::problem(accepted == BlockingThreads::Accepted::subject_has_too_many
                                    ? problems::too_many_requests

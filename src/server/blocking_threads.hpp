@@ -1,10 +1,12 @@
 /// Threads for work that waits for a database, so that no loop does.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,15 +16,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sluice/clock.hpp"
 #include "sluice/order_store.hpp"
 
 namespace sluice::server {
 
 struct BlockingLimits {
   std::size_t threads = 5;
-  std::size_t threads_of_a_sale = 4;  ///< one whose rows somebody has locked holds up no other
-  std::size_t waiting = 1000;         ///< pieces of work of all
-  std::size_t waiting_of_one = 4;     ///< of one subject, of which one is done at a time
+  std::size_t threads_of_a_sale = 4;      ///< one whose rows somebody has locked holds up no other
+  std::size_t waiting = 1000;             ///< pieces of work of all
+  std::size_t waiting_of_one = 4;         ///< of one subject, of which one is done at a time
+  std::chrono::milliseconds call{5'000};  ///< OrderStoreLimits::answer of each connection
+  std::chrono::milliseconds answer{7'000};  ///< what in_background() waits for the whole work
 };
 
 /// Threads: any. Each thread of it has a connection of its own, made when it is first needed.
@@ -50,25 +55,33 @@ class BlockingThreads {
   Accepted run(const std::string& subject, Work work,
                std::function<void(const std::exception&)> failed, const std::string& sale = {},
                std::optional<std::size_t> most_waiting = {});
-  /// The same of work that may do without the database.
+  /// The same of work that may do without the database. What is not done `within` that time fails
+  /// with Error{database}: of work that has begun the effect is unknown, it goes on, and `failed`
+  /// may be called once more, by another thread; other work is not begun any more.
   Accepted run_lazily(const std::string& subject, LazyWork work,
                       std::function<void(const std::exception&)> failed,
-                      const std::string& sale = {}, std::optional<std::size_t> most_waiting = {});
+                      const std::string& sale = {}, std::optional<std::size_t> most_waiting = {},
+                      std::optional<std::chrono::milliseconds> within = {});
+  const BlockingLimits& limits() const noexcept { return limits_; }
 
  private:
   struct Piece {
     LazyWork work;
     std::function<void(const std::exception&)> failed;
     std::string sale;
+    SteadyTime due = SteadyTime::max();
   };
+  using SharedPiece = std::shared_ptr<const Piece>;
   struct Subject {
-    std::deque<Piece> pieces;
+    std::deque<SharedPiece> pieces;
     bool busy = false;  // one of its pieces is being done
   };
 
   void serve(const std::stop_token& stop);
   bool may_begin(const std::string& subject) const;
-  void finish(const std::string& subject, const std::string& sale);
+  void finish(const std::string& subject, const Piece& piece);
+  void oversee(const std::stop_token& stop);
+  bool take_back(const SharedPiece& piece);
 
   const std::string orders_url_;
   const BlockingLimits limits_;
@@ -79,6 +92,8 @@ class BlockingThreads {
   std::unordered_map<std::string, std::size_t> threads_of_;  // guarded by mutex_; of each sale
   std::size_t waiting_ = 0;                                  // guarded by mutex_
   bool stopping_ = false;                                    // guarded by mutex_
+  std::condition_variable_any due_there_;
+  std::multimap<SteadyTime, SharedPiece> due_;  // guarded by mutex_; not done yet
   std::vector<std::jthread> threads_;
 };
 

@@ -9,6 +9,7 @@ namespace sluice::server {
 namespace {
 
 constexpr std::chrono::seconds keeps_connection{30};
+constexpr std::chrono::seconds longest_count{60};
 
 SteadyTime steady_now() { return system_clock().steady(); }
 
@@ -63,7 +64,7 @@ void DatabaseFigures::ask(std::unique_ptr<OrderStore>& orders,
   const auto began = steady_now();
   auto found = std::make_shared<Known>();
   try {
-    if (!orders) orders = open_order_store(orders_url_);
+    if (!orders) orders = open_order_store(orders_url_, {.answer = longest_count});
     for (const auto& sale : sales) found->sales.emplace(sale, orders->figures(sale));
   } catch (const std::exception& failure) {
     orders.reset();

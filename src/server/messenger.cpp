@@ -97,7 +97,8 @@ void Messenger::work(const std::stop_token& stop, Rounds& rounds, const Send& se
   HttpClient client{options_.http};
   const std::stop_callback cut{stop, [&client] { client.stop(); }};
   while (const auto subject = rounds.next(stop)) try {
-      if (!orders) orders = open_order_store(shop_.options().orders);
+      if (!orders)
+        orders = open_order_store(shop_.options().orders, {.answer = shop_.options().longest_call});
       if (send({*orders, client, *subject})) rounds.again(*subject);
     } catch (const std::exception& failure) {
       complain("what is to be sent cannot be read", failure.what());

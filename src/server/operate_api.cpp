@@ -134,12 +134,12 @@ void OperateApi::serve(const OperateCall& call, http::Request&& request,
   // No operator has a name with a blank.
   const auto subject = call.subject.empty() ? asked->by.id : call.subject + " of all";
   const auto shared = std::make_shared<Asked>(std::move(*asked));
-  in_background_lazily(threads_, subject, std::move(respond),
-                       [this, &call, shared](const BlockingThreads::Orders& orders) {
-                         if (auto refusal = operators_.refuse_ended(shared->by)) return *refusal;
-                         return for_operators(call.method == "GET" ? call.serve(*shared, orders)
-                                                                   : act(call, *shared, orders));
-                       });
+  const auto serve = [this, &call, shared](const BlockingThreads::Orders& orders) {
+    if (auto refusal = operators_.refuse_ended(shared->by)) return *refusal;
+    return for_operators(call.method == "GET" ? call.serve(*shared, orders)
+                                              : act(call, *shared, orders));
+  };
+  in_background_lazily(threads_, subject, std::move(respond), serve, {}, {}, call.within);
 }
 
 /// What cannot be written into the journal is not begun.

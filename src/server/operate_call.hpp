@@ -1,8 +1,10 @@
 /// One call of the operators' API, as a row of a table.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +71,8 @@ struct OperateCall {
   std::vector<const http::ProblemType*> problems = {};
   /// Of these one is done at a time, for all operators: it takes long. Empty: of each operator.
   std::string subject = {};
+  /// How long it may take; empty: BlockingLimits::answer.
+  std::optional<std::chrono::milliseconds> within = {};
   /// In a thread that may block. The database is connected to when it is asked for.
   std::function<http::Response(Asked&, const BlockingThreads::Orders&)> serve;
 };

@@ -178,6 +178,7 @@ std::vector<OperateCall> sale_calls(Store& store) {
            .summary = "Proves the sale from what lies in store and database",
            .answer = {200, "What was found", any_object},
            .subject = "audit",
+           .within = std::chrono::minutes{10},
            .serve = [&store](Asked& asked, const Orders& orders) {
              return audit_sale(store, asked, orders);
            }}};

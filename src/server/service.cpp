@@ -76,7 +76,8 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
   options.http.api = api_of(buyers_);
   options.http.vary = "Authorization, Cookie, Sluice-Buyer, Sluice-Ticket";
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
-  health.not_ready_because = [this] { return not_ready_because(); };
+  health.not_ready_because = [this] { return troubles_that(&TroubleRow::is_ready, false); };
+  health.trouble = [this] { return troubles_that(&TroubleRow::is_alert, true); };
   health_ = std::make_unique<http::Server>(system_clock(), health_routes(), std::move(health));
   http_ = std::make_unique<http::Server>(system_clock(), public_routes(), std::move(options.http));
   serving_.store(http_.get(), std::memory_order_release);
@@ -118,26 +119,58 @@ http::Routes Service::health_routes() {
                 respond.send({.status = 200,
                               .media = prometheus_media,
                               .body = prometheus_text() + http_->metrics() + limits_.metrics() +
-                                      feed_.metrics() + answers_text()});
+                                      feed_.metrics() + answers_text() + troubles_text()});
               }});
   return routes;
 }
 
 /// What the last look at store and database has found: a balancer's question waits for neither.
-std::string Service::not_ready_because() {
+/// Empty: nothing is wrong.
+std::string Service::said_of(Trouble trouble) const {
   const auto* const http = serving_.load(std::memory_order_acquire);
-  if (http && !http->is_ready()) return "it is being stopped";
-  if (auto trouble = shop_.trouble(); !trouble.empty()) return trouble;
-  for (const auto& offer : shop_.all())
-    if (const auto trouble = offer->trouble(); !trouble.empty())
-      return fmt::format("sale '{}': {}", offer->name(), trouble);
+  switch (trouble) {
+    case Trouble::starts: return http ? "" : "it has only begun";
+    case Trouble::stops: return !http || http->is_ready() ? "" : "it is being stopped";
+    case Trouble::store: return shop_.trouble(Needed::store);
+    case Trouble::database: return shop_.trouble(Needed::database);
+    case Trouble::worker:
+      for (const auto& offer : shop_.all())
+        if (const auto why = offer->trouble(); !why.empty())
+          return fmt::format("sale '{}': {}", offer->name(), why);
+      return {};
+    case Trouble::sale:
+      for (const auto& [sale, why] : shop_.troubles())
+        return fmt::format("sale '{}': {}", sale, why);
+      return {};
+  }
   return {};
+}
+
+/// The first of them.
+std::string Service::troubles_that(bool TroubleRow::*is, bool value) const {
+  for (const auto& row : trouble_rows)
+    if (row.*is == value)
+      if (auto why = said_of(row.trouble); !why.empty()) return why;
+  return {};
+}
+
+std::string Service::troubles_text() const {
+  std::string text =
+      "# HELP sluice_service_trouble What is wrong with this process; 0: it is not\n"
+      "# TYPE sluice_service_trouble gauge\n";
+  for (const auto& row : trouble_rows)
+    if (row.is_alert)
+      text += fmt::format("sluice_service_trouble{{trouble=\"{}\"}} {}\n", row.name,
+                          said_of(row.trouble).empty() ? 0 : 1);
+  return text;
 }
 
 Snapshots::Load Service::load() {
   const auto* const http = serving_.load(std::memory_order_acquire);
   const auto load = http ? http->load() : http::Server::Load{};
-  return {not_ready_because(), load.connections, load.requests};
+  auto trouble = troubles_that(&TroubleRow::is_ready, false);
+  if (trouble.empty()) trouble = troubles_that(&TroubleRow::is_alert, true);
+  return {std::move(trouble), load.connections, load.requests};
 }
 
 /// For Prometheus: what buyers of each sale were answered.

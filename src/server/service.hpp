@@ -17,6 +17,7 @@
 #include "server/proxies.hpp"
 #include "server/queue_api.hpp"
 #include "server/rate_limits.hpp"
+#include "server/readiness.hpp"
 #include "server/sale_feed.hpp"
 #include "server/sales_api.hpp"
 #include "server/shop.hpp"
@@ -72,7 +73,9 @@ class Service {
  private:
   http::Routes public_routes();
   http::Routes health_routes();
-  std::string not_ready_because();
+  std::string said_of(Trouble trouble) const;
+  std::string troubles_that(bool TroubleRow::*is, bool value) const;
+  std::string troubles_text() const;
   Snapshots::Load load();
   std::string answers_text();
   void look_again(const std::stop_token& stop, std::chrono::milliseconds every);

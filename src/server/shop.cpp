@@ -15,6 +15,20 @@
 #include "sluice/sale_recovery.hpp"
 
 namespace sluice::server {
+namespace {
+
+constexpr std::chrono::seconds shortest_call{1};
+
+std::unique_ptr<OrderStore> open_orders_of_workers(const ShopOptions& options) {
+  return open_order_store(options.orders, {.answer = options.longest_call});
+}
+
+constexpr std::string_view name_of(Needed needed) {
+  return needed == Needed::store ? "store" : "database";
+}
+
+}  // namespace
+
 Offer::Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptions& options,
              bool blocks)
     : store_(store), sale_(std::move(sale)), orders_(orders), options_(options), worker_([&] {
@@ -34,7 +48,6 @@ void Offer::begin_work() {
   }
   before = {};
   const std::lock_guard lock{mutex_};
-  trouble_.clear();
   began_ = system_clock().steady();
   if (!is_stopped_)
     thread_ = start_stoppable_thread([this](const std::stop_token& stop) { work(stop); });
@@ -67,7 +80,12 @@ std::optional<SaleOrder> Offer::find_on_its_way(std::string_view word) {
 }
 
 void Offer::work_again() {
-  if (!trouble().empty()) begin_work();
+  {
+    const std::lock_guard lock{mutex_};
+    if (!has_ended_) return trouble_.clear();
+    has_ended_ = false;
+  }
+  begin_work();
 }
 
 WorkerProgress Offer::progress() const {
@@ -77,24 +95,30 @@ WorkerProgress Offer::progress() const {
   return sum;
 }
 
-/// One that meets the same again at once does not say so again.
-void Offer::set_trouble(const std::string& what) {
+/// A worker that meets the same again at once does not say so again.
+void Offer::end(std::string trouble) {
   constexpr std::chrono::minutes long_enough{1};
   const std::lock_guard lock{mutex_};
-  if (what != said_ || system_clock().steady() - began_ > long_enough)
-    log(LogLevel::error, fmt::format("sale '{}': its worker ended: {}", name(), what));
-  said_ = trouble_ = what;
+  has_ended_ = !trouble.empty();
+  if (has_ended_ && (trouble != said_ || system_clock().steady() - began_ > long_enough))
+    log(LogLevel::error, fmt::format("sale '{}': its worker ended: {}", name(), trouble));
+  if (has_ended_) said_ = trouble;
+  trouble_ = std::move(trouble);
 }
 
-void Offer::work(const std::stop_token& stop) try {
-  if (auto* const bucketed = sale_.bucketed())
-    run(BucketedWorker{store_, *bucketed, [this] { return open_order_store(options_.orders); },
-                       worker_},
-        stop);
-  else
-    run(OrderWorker{store_, *sale_.parts().front(), orders_, worker_}, stop);
-} catch (const std::exception& failure) {
-  set_trouble(failure.what());
+void Offer::work(const std::stop_token& stop) {
+  std::string ended;
+  try {
+    if (auto* const bucketed = sale_.bucketed())
+      run(BucketedWorker{store_, *bucketed, [this] { return open_orders_of_workers(options_); },
+                         worker_},
+          stop);
+    else
+      run(OrderWorker{store_, *sale_.parts().front(), orders_, worker_}, stop);
+  } catch (const std::exception& failure) {
+    ended = failure.what();
+  }
+  end(std::move(ended));
 }
 
 template <class Worker>
@@ -118,8 +142,9 @@ void Offer::show(AskProgress progress) {
 Shop::Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sales)
     : store_(store),
       options_(std::move(options)),
-      orders_(open_order_store(options_.orders)),
-      orders_of_workers_(open_order_store(options_.orders)) {
+      orders_(open_order_store(options_.orders, {.answer = std::max<std::chrono::milliseconds>(
+                                                     options_.patience, shortest_call)})),
+      orders_of_workers_(open_orders_of_workers(options_)) {
   for (const auto& sale : sales) defined_.insert(sale.name);
   for (const auto& name : names()) take_in(name, At::start);
   define(sales);
@@ -202,18 +227,24 @@ std::string Shop::trouble_of(std::string_view name) const {
   return found == troubles_.end() ? std::string{} : found->second;
 }
 
-std::string Shop::trouble() const {
+std::map<std::string, std::string, std::less<>> Shop::troubles() const {
   const std::shared_lock lock{mutex_};
-  if (!trouble_.empty() || !looks_since_) return trouble_;
-  const auto waits = system_clock().steady() - *looks_since_;
+  return troubles_;
+}
+
+std::string Shop::trouble(Needed with) const {
+  const std::shared_lock lock{mutex_};
+  const auto& found = trouble_with_[std::size_t(with)];
+  if (!found.empty() || !waits_ || waits_->second != with) return found;
+  const auto waits = system_clock().steady() - waits_->first;
   if (waits < options_.patience) return {};
-  return fmt::format("store or database have not answered for {} s",
+  return fmt::format("the {} has not answered for {} s", name_of(with),
                      std::chrono::floor<std::chrono::seconds>(waits).count());
 }
 
-void Shop::note_look(std::optional<SteadyTime> since) {
+void Shop::note_step(Needed with) {
   const std::lock_guard lock{mutex_};
-  looks_since_ = since;
+  waits_.emplace(system_clock().steady(), with);
 }
 
 /// A store that came back empty names no sales; the database still does.
@@ -258,7 +289,7 @@ void Shop::list_again() try {
   for (const auto& offer : all()) {
     for (const auto* const part : offer->sale().parts())
       sale::list_again(store_, part->definition().name);
-    note_look(system_clock().steady());
+    note_step(Needed::database);
   }
   listed_ = listed();
 } catch (const Error& failure) {
@@ -359,35 +390,55 @@ void Shop::shut_what_is_sold_elsewhere() {
 
 void Shop::look() {
   const std::lock_guard lock{looking_};
-  std::string trouble;
-  note_look(system_clock().steady());
-  try {
-    // Whether it takes writes, too: a question alone does not show that a disk is full.
+  // Whether it takes writes, too: a question alone does not show that a disk is full.
+  look_at(Needed::store, [this] {
     store_.run({"SET", "sluice:service:alive", "1", "PX", "10000"}).get();
-    for (const auto& name : names()) {
-      take_in(name, At::later);
-      note_look(system_clock().steady());
-    }
-    list_again();
-    const auto offers = all();
-    shut_what_is_sold_elsewhere();
-    // A transaction as those that write: whether they would succeed. It changes a count alone.
-    const auto sold = std::ranges::find_if(
-        offers, [this](const auto& offer) { return trouble_of(offer->name()).empty(); });
-    if (sold != offers.end()) {
-      const auto& rows = (*sold)->sale().parts().front()->definition().name;
-      if (orders_->stock(rows)) orders_->keep_definition(rows, {});
-    }
-    for (const auto& offer : offers) offer->work_again();
+  });
+  look_at(Needed::database, [this] {
+    try_to_write();
+    if (trouble(Needed::store).empty()) look_at_sales();
+  });
+  for (const auto& offer : all()) offer->work_again();
+}
+
+void Shop::try_to_write() {
+  const auto now = system_clock().steady();
+  const bool was_well = trouble(Needed::database).empty();
+  if (was_well && now < writes_next_) return;
+  orders_->check_writable();
+  writes_next_ = now + options_.writes_every;
+}
+
+/// Throws what the database says. What the store says, which is asked too, the next look says
+/// again.
+void Shop::look_at_sales() try {
+  for (const auto& name : names()) {
+    take_in(name, At::later);
+    note_step(Needed::database);
+  }
+  list_again();
+  shut_what_is_sold_elsewhere();
+} catch (const Error& failure) {
+  if (failure.errc() == Errc::database || failure.errc() == Errc::corrupt) throw;
+  log(LogLevel::warning, fmt::format("sales: {}", failure.what()));
+}
+
+void Shop::look_at(Needed with, const std::function<void()>& step) {
+  note_step(with);
+  std::string trouble;
+  try {
+    step();
   } catch (const std::exception& failure) {
     trouble = failure.what();
   }
-  const std::lock_guard guard{mutex_};
-  looks_since_.reset();
-  if (trouble != trouble_)
+  const std::lock_guard lock{mutex_};
+  waits_.reset();
+  auto& before = trouble_with_[std::size_t(with)];
+  if (trouble != before)
     log(trouble.empty() ? LogLevel::info : LogLevel::error,
-        trouble.empty() ? "the sales can be looked up again" : "sales: " + trouble);
-  trouble_ = std::move(trouble);
+        fmt::format("the {} {}", name_of(with),
+                    trouble.empty() ? "serves again" : "is in trouble: " + trouble));
+  before = std::move(trouble);
 }
 
 }  // namespace sluice::server

@@ -2,6 +2,7 @@
 /// database, and recovers it where the store has lost something.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -38,7 +39,14 @@ struct ShopOptions {
   /// none.
   std::map<std::string, std::int64_t, std::less<>> buckets = {};
   std::chrono::milliseconds patience{5'000};  ///< with a store or database that does not answer
+  /// A call of the database by a worker, or of what is to be sent: OrderStoreLimits::answer.
+  std::chrono::milliseconds longest_call{30'000};
+  /// How often a change of the database is tried while nothing is wrong.
+  std::chrono::milliseconds writes_every{5'000};
 };
+
+/// What a shop needs.
+enum class Needed : std::uint8_t { store, database };
 
 /// One sale and its worker, or the workers of its buckets. An archived one has no worker.
 class Offer {
@@ -58,7 +66,7 @@ class Offer {
   void stop();  ///< and none begins again
   /// Why the worker cannot go on without somebody's help; empty: it works, or there is none.
   std::string trouble() const;
-  /// Begins again where trouble ended it.
+  /// Begins again where trouble ended it; a worker that has begun has no trouble.
   void work_again();
   /// Of all its workers so far.
   WorkerProgress progress() const;
@@ -75,7 +83,7 @@ class Offer {
   template <class Worker>
   void run(Worker worker, const std::stop_token& stop);
   void show(AskProgress progress);
-  void set_trouble(const std::string& what);
+  void end(std::string trouble);
 
   Store& store_;
   OfferedSale sale_;
@@ -86,6 +94,7 @@ class Offer {
   mutable std::mutex mutex_;
   std::string trouble_;      // guarded by mutex_; of the worker that ended
   std::string said_;         // guarded by mutex_; the last trouble in the log
+  bool has_ended_ = false;   // guarded by mutex_; by trouble
   AskProgress progress_;     // guarded by mutex_; while a worker works
   WorkerProgress ended_;     // guarded by mutex_; of those that ended
   SteadyTime began_{};       // guarded by mutex_
@@ -120,8 +129,10 @@ class Shop {
 
   /// Finds sales that other processes made, and begins again where trouble ended a worker. Blocks.
   void look();
-  /// Empty: the last look succeeded. Else why not, or that it does not come to an end.
-  std::string trouble() const;
+  /// Empty: the last look found nothing wrong with it. Else what, or that it does not answer.
+  std::string trouble(Needed with) const;
+  /// Why sales cannot be loaded, by name.
+  std::map<std::string, std::string, std::less<>> troubles() const;
 
   const ShopOptions& options() const noexcept { return options_; }
 
@@ -146,7 +157,10 @@ class Shop {
   bool may_block(OfferedSale& next) const;
   void add(std::shared_ptr<Offer> offer);
   void note(std::string_view name, const std::string& trouble);
-  void note_look(std::optional<SteadyTime> since);
+  void note_step(Needed with);
+  void look_at(Needed with, const std::function<void()>& step);
+  void look_at_sales();
+  void try_to_write();
 
   Store& store_;
   const ShopOptions options_;
@@ -155,14 +169,16 @@ class Shop {
   std::set<std::string, std::less<>> buckets_;  // guarded by looking_; of the wholes offered
   std::set<std::string, std::less<>> defined_;  // by this process
   std::int64_t listed_ = 0;                     // guarded by looking_; see list_again()
+  SteadyTime writes_next_{};                    // guarded by looking_
   // Of all workers: of a thousand sales each would have sessions of its own.
   std::unique_ptr<OrderStore> orders_of_workers_;
   mutable std::shared_mutex mutex_;
   std::map<std::string, std::shared_ptr<Offer>, std::less<>> offers_;  // guarded by mutex_
   std::map<std::string, std::string, std::less<>> troubles_;           // guarded by mutex_
   std::set<std::string, std::less<>> others_;  // guarded by mutex_; not named
-  std::string trouble_;                        // guarded by mutex_
-  std::optional<SteadyTime> looks_since_;      // guarded by mutex_; with its last step
+  std::array<std::string, 2> trouble_with_;    // guarded by mutex_; by Needed
+  /// Guarded by mutex_; since when the step of a look that is under way waits, and for which.
+  std::optional<std::pair<SteadyTime, Needed>> waits_;
 };
 
 }  // namespace sluice::server

@@ -11,6 +11,8 @@
 
 #include "docs_test/documents.hpp"
 #include "sale/order_life.hpp"
+#include "server/fault_matrix.hpp"
+#include "server/readiness.hpp"
 #include "support/paths.hpp"
 
 namespace sluice::docs {
@@ -65,6 +67,22 @@ TEST(DocsService, TheLifeOfAnOrderIsTheTableThatProgramsGoBy) {
   std::vector<std::string> table;
   for (const auto& step : sale::transitions()) table.push_back(sale::row_of_page(step));
   EXPECT_EQ(rows, table);
+}
+
+/// The rows of both tables below "Readiness, health and alerts".
+TEST(DocsService, SV07_ReadinessIsAsTheTablesOfTheProgramAndOfTheTestsSay) {
+  std::string troubles;
+  for (const auto& row : server::trouble_rows)
+    troubles += fmt::format("| `{}` | {} | {} | {} |\n", row.name, row.is_ready ? 200 : 503,
+                            row.is_alert ? "yes" : "no", row.what);
+  std::string faults;
+  for (const auto& row : test::fault_matrix)
+    faults += fmt::format("| {} | {} | {} | {} | {} | {} |\n", row.dependency, row.name, row.buyers,
+                          row.operators, row.ready,
+                          row.alert == "-" ? "-" : fmt::format("`{}`", row.alert));
+  EXPECT_TRUE(read_text("docs/operations.md").contains(troubles)) << troubles;
+  for (const auto* const page : {"docs/operations.md", "docs/service.md"})
+    EXPECT_TRUE(read_text(page).contains(faults)) << page << " has to say:\n" << faults;
 }
 
 }  // namespace

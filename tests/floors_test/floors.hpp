@@ -146,7 +146,7 @@ inline constexpr std::array libraries{
     Library{"spdlog/", "proxy/ server/ cli/"},
     Library{"prometheus/", "proxy/ server/"},
     // The left side of floor 3 promises to use no socket.
-    Library{"sys/socket.h", "net/ redis/ http/ proxy/ server/ cli/"},
+    Library{"sys/socket.h", "net/ redis/ http/ proxy/ server/ cli/ sale/sql/"},
     Library{"netinet/", "net/ redis/ http/ proxy/ server/ cli/"},
     Library{"arpa/", "net/ redis/ http/ proxy/ server/ cli/"},
     Library{"netdb.h", "net/ redis/ http/ proxy/ server/ cli/"},

@@ -27,6 +27,8 @@ struct Dialect {
                     const std::string& code);
   std::vector<std::string> undone;  ///< codes of failures that undo a transaction
   std::string full;                 ///< the code of a full disk
+  std::string hold;                 ///< has read a table, and stays for a while
+  std::string count_held;           ///< how many do
 
   friend void PrintTo(const Dialect& dialect, std::ostream* to) { *to << dialect.name; }
 };
@@ -166,6 +168,40 @@ TEST_P(FailingServer, V28_AReadOnlyDatabaseIsCalledReadOnly) {
   EXPECT_EQ(orders->insert("s", orders_from(1, 10)).inserted, 10U);
 }
 
+// A change of the tables takes as long as it takes, whatever a call may take.
+TEST_P(FailingServer, SQ02_AChangeOfTheTablesHasNoLimit) {
+  auto& server = GetParam().shared();
+  const auto database = server.make_database();
+  const auto url = server.url(database);
+  open_order_store(url);
+  server.sql(database, "DELETE FROM sale_schema WHERE version = 3");
+  server.sql(database, "ALTER TABLE sale_stock DROP COLUMN moved");
+  std::jthread reader{[&] { server.sql(database, GetParam().hold); }};
+  const auto is_held = [&] { return server.sql(database, GetParam().count_held) != "0\n"; };
+  ASSERT_TRUE(test::comes_true(is_held));
+  const auto orders = open_order_store(url, {.answer = 1s});
+  EXPECT_FALSE(is_held()) << "it has waited";
+  orders->add_sale("s", 10);
+  EXPECT_EQ(orders->stock("s")->left, 10);
+}
+
+// After a failover sessions may be left with a primary of before that takes no writes any more.
+TEST_P(FailingServer, SQ08_SessionsOfBeforeAFailoverFailNoCall) {
+  if (GetParam().name != "postgresql") GTEST_SKIP() << "there all sessions learn of it";
+  auto& server = GetParam().shared();
+  const auto database = server.make_database();
+  open_order_store(server.url(database))->add_sale("s", 1000);
+  const auto set_read_only = [&](const std::string& word) {
+    server.sql("postgres",
+               "ALTER DATABASE " + database + " SET default_transaction_read_only = " + word);
+  };
+  set_read_only("on");
+  const auto orders = open_order_store(server.url(database));
+  EXPECT_EQ(orders->stock("s")->left, 1000);
+  set_read_only("off");  // for sessions that begin now
+  EXPECT_EQ(orders->insert("s", orders_from(1, 10)).inserted, 10U);
+}
+
 /// A sale whose orders go into a server that this test alone has.
 class SaleOverServer : public testing::TestWithParam<Dialect> {
  protected:
@@ -225,19 +261,45 @@ TEST_P(SaleOverServer, V28_BuyersAreServedWhileTheDatabaseStandsStill) {
   test::expect_clean(*store_, sale_, *orders_);
 }
 
+TEST_P(SaleOverServer, SV06_ASessionWhoseServerStandsStillIsGivenUp) {
+  const auto orders = open_order_store(server_->url(database_), {.answer = 1s});
+  orders->add_sale("s", 9'999);
+  server_->stop();
+  for (int i = 0; i < 2; ++i) try {  // in the session that was open, and in a new one
+      orders->insert("s", orders_from(1, 10), 0);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::database) << error.what();
+      EXPECT_EQ(error.effect(), Effect::none) << error.what();
+    }
+  server_->cont();
+  EXPECT_EQ(orders->insert("s", orders_from(1, 10), 0).inserted, 10U);
+  EXPECT_NO_THROW(orders->check_writable());
+  EXPECT_NO_THROW(orders->check_writable()) << "the row is there now";
+}
+
 const std::vector<Dialect>& dialects() {
-  static const std::vector<Dialect> both{{.name = "postgresql",
-                                          .shared = postgresql,
-                                          .start = start_quick_postgresql,
-                                          .fail_once = fail_once_in_postgresql,
-                                          .undone = {"40P01", "40001", "55P03"},
-                                          .full = "53100"},
-                                         {.name = "mariadb",
-                                          .shared = mariadb,
-                                          .start = start_quick_mariadb,
-                                          .fail_once = fail_once_in_mariadb,
-                                          .undone = {"1205", "1213"},
-                                          .full = "1114"}};
+  static const std::vector<Dialect> both{
+      {.name = "postgresql",
+       .shared = postgresql,
+       .start = start_quick_postgresql,
+       .fail_once = fail_once_in_postgresql,
+       .undone = {"40P01", "40001", "55P03"},
+       .full = "53100",
+       .hold = "BEGIN; LOCK TABLE sale_stock IN SHARE MODE; "
+               "SELECT pg_sleep(3); COMMIT",
+       .count_held = "SELECT COUNT(*) FROM pg_stat_activity WHERE query "
+                     "LIKE 'BEGIN; LOCK TABLE%'"},
+      {.name = "mariadb",
+       .shared = mariadb,
+       .start = start_quick_mariadb,
+       .fail_once = fail_once_in_mariadb,
+       .undone = {"1205", "1213"},
+       .full = "1114",
+       .hold = "BEGIN; SELECT COUNT(*) FROM sale_stock; "
+               "SELECT SLEEP(3); COMMIT",
+       .count_held = "SELECT COUNT(*) FROM information_schema.processlist "
+                     "WHERE info LIKE 'SELECT SLEEP%'"}};
   return both;
 }
 

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <thread>
 
 #include "sale/order_store_suite.hpp"
 #include "sale/sql/soci.hpp"
@@ -46,6 +47,30 @@ TEST_F(OrderStoreTest, TakesOverADatabaseOfAnOlderVersion) {
     EXPECT_EQ(orders->stock("s")->changed, 0);
   }
   EXPECT_TRUE(open_order_store("sqlite:" + file)->end_order("s", 5, OrderState::cancelled, "").now);
+}
+
+// As servers do, where a transaction of another program takes long.
+TEST_F(OrderStoreTest, SQ03_ALockThatIsHeldForSecondsIsWaitedFor) {
+  soci::session other{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+  other << "BEGIN IMMEDIATE";
+  std::jthread holder{[&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{2500});  // more than SQLite itself waits
+    other << "ROLLBACK";
+  }};
+  EXPECT_EQ(insert(orders_from(1, 2)).inserted, 2U);
+}
+
+TEST_F(OrderStoreTest, SV06_ALockThatIsNotGivenBackIsWaitedForNoLongerThanACallMayTake) {
+  const auto hasty = open_order_store(url_, {.answer = std::chrono::seconds{1}});
+  soci::session other{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+  other << "BEGIN IMMEDIATE";
+  try {
+    hasty->insert("s", orders_from(1, 2), 0);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.effect(), Effect::none);
+    EXPECT_NE(error.message().find("locked"), std::string::npos);
+  }
 }
 
 TEST_F(OrderStoreTest, LeavesADatabaseOfANewerVersionAlone) {

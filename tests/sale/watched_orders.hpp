@@ -171,6 +171,10 @@ class WatchedOrders : public OrderStore {
     return orders_.wall();
   }
   OrderPayments& payments() override { return orders_.payments(); }
+  void check_writable() override {
+    before("check_writable");
+    orders_.check_writable();
+  }
   std::string identity() override {
     before("identity");
     return orders_.identity();

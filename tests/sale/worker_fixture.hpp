@@ -74,7 +74,7 @@ class SaleWorker : public testing::Test {
   Sale sale_ = create();
   test::TempDir folder_;
   std::string url_ = test::database_url(folder_);
-  std::unique_ptr<OrderStore> orders_ = open_order_store(url_);
+  std::unique_ptr<OrderStore> orders_ = open_order_store(url_, {.answer = 1s});
   int next_buyer_ = 0;
 };
 

@@ -11,6 +11,7 @@ namespace sluice::server {
 namespace {
 
 using enum BlockingThreads::Accepted;
+using namespace std::chrono_literals;
 
 void never(const std::exception& failure) { FAIL() << failure.what(); }
 
@@ -50,6 +51,34 @@ TEST(BlockingThreads, AFailureIsToldAndTheNextPieceIsDone) {
             yes);
   EXPECT_TRUE(test::comes_true([&] { return done.load(); }));
   EXPECT_EQ(failed, 1);
+}
+
+TEST(BlockingThreads, SV06_WorkThatTakesTooLongIsAnsweredAllTheSame) {
+  BlockingThreads threads{"sqlite::memory:", {.threads = 1, .waiting = 2}};
+  std::latch go{1};
+  std::atomic<int> none{0};
+  std::atomic<int> unknown{0};
+  const auto failed = [&](const std::exception& failure) {
+    const auto& error = dynamic_cast<const Error&>(failure);
+    ++(error.effect() == Effect::none ? none : unknown);
+  };
+  const auto ask = [&](const std::string& subject) {
+    return threads.run_lazily(
+        subject, [&](const BlockingThreads::Orders&) { go.wait(); }, failed, {}, {}, 20ms);
+  };
+  EXPECT_EQ(ask("ann"), yes);
+  EXPECT_TRUE(test::comes_true([&] { return unknown == 1; })) << "it had begun";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ask("ann"), yes) << "there is room again";
+    EXPECT_EQ(ask("bob"), yes);
+    EXPECT_TRUE(test::comes_true([&] { return none == 2 * (i + 1); })) << "they had not begun";
+  }
+  go.count_down();
+  std::atomic<bool> done{false};
+  const auto note = [&](const BlockingThreads::Orders&) { done = true; };
+  EXPECT_EQ(threads.run_lazily("ann", note, never, {}, {}, 10s), yes);
+  EXPECT_TRUE(test::comes_true([&] { return done.load(); }));
+  EXPECT_EQ(unknown + none, 7);
 }
 
 TEST(BlockingThreads, WhatHasNotBegunIsDroppedAtTheStop) {

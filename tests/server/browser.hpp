@@ -71,6 +71,17 @@ class Browser {
     cookies_[name] = {std::move(value), "/sales"};
   }
 
+  std::string cookies_for(const std::string& path) const {
+    std::string line;
+    for (const auto& [name, kept] : cookies_) {
+      const bool is_below = path.starts_with(kept.path) &&
+                            (path.size() == kept.path.size() || path[kept.path.size()] == '/' ||
+                             path[kept.path.size()] == '?');
+      if (is_below) line += fmt::format("{}{}={}", line.empty() ? "" : "; ", name, kept.value);
+    }
+    return line;
+  }
+
  private:
   struct Kept {
     std::string value;
@@ -85,16 +96,6 @@ class Browser {
     }
     path_ = path;
     return answer;
-  }
-  std::string cookies_for(const std::string& path) const {
-    std::string line;
-    for (const auto& [name, kept] : cookies_) {
-      const bool is_below = path.starts_with(kept.path) &&
-                            (path.size() == kept.path.size() || path[kept.path.size()] == '/' ||
-                             path[kept.path.size()] == '?');
-      if (is_below) line += fmt::format("{}{}={}", line.empty() ? "" : "; ", name, kept.value);
-    }
-    return line;
   }
   void keep_cookies(const std::string& head) {
     const std::regex lines{R"re(Set-Cookie: ([^=]*)=([^;\r]*)([^\r]*))re"};

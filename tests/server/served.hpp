@@ -51,9 +51,12 @@ class Served {
     const auto at = text.find("\"port\":");
     if (at == npos) return false;
     port_ = static_cast<std::uint16_t>(std::stoi(text.substr(at + 7)));
+    const auto health = text.find("\"health_port\":");
+    health_port_ = static_cast<std::uint16_t>(std::stoi(text.substr(health + 14)));
     return true;
   }
   std::uint16_t port() const { return port_; }
+  std::uint16_t health_port() const { return health_port_; }
   std::string output() const { return text_of(output_); }
   Process& process() { return *process_; }
 
@@ -62,6 +65,7 @@ class Served {
   std::filesystem::path output_;
   std::optional<Process> process_;
   std::uint16_t port_ = 0;
+  std::uint16_t health_port_ = 0;
 };
 
 }  // namespace sluice::test

@@ -1,7 +1,10 @@
 // Stores and databases that do not answer, and services of many sales.
+#include <sqlite3/soci-sqlite3.h>
+
 #include <filesystem>
 #include <latch>
 
+#include "sale/sql/soci.hpp"
 #include "server/shop_fixture.hpp"
 #include "support/faulty_store.hpp"
 
@@ -52,14 +55,38 @@ TEST_F(Standstill, AStoreThatNeverAnswersIsSaid) {
   how.shop.patience = 1ms;
   Shop shop{store, how.shop};
   shop.look();
-  EXPECT_EQ(shop.trouble(), "");
+  EXPECT_EQ(shop.trouble(Needed::store), "");
   stands_still = true;
   std::jthread looker{[&] { shop.look(); }};
   EXPECT_TRUE(test::comes_true(
-      [&] { return shop.trouble().find("have not answered") != std::string::npos; }));
+      [&] { return shop.trouble(Needed::store).find("has not answered") != std::string::npos; }));
   go_on.count_down();
   looker.join();
-  EXPECT_EQ(shop.trouble(), "");
+  EXPECT_EQ(shop.trouble(Needed::store), "");
+  EXPECT_EQ(shop.trouble(Needed::database), "");
+}
+
+// A worker that begins after a trouble is the only one, and what it does is shown.
+TEST_F(Standstill, H1_AfterEachTroubleTheFiguresOfTheWorkerMove) {
+  auto how = options();
+  how.shop.worker.claim_after = 20ms;  // a worker compares its sale with the database so often
+  begin({tea(100)}, how);
+  const auto offer = service_->shop().find("tea");
+  soci::session sql{soci::sqlite3, "db=" + (folder_ / "orders.db").string() + " timeout=10"};
+  std::uint64_t bought = 0;
+  for (int trouble = 0; trouble < 3; ++trouble) {
+    sql << "UPDATE sale_stock SET initial = 99";
+    ASSERT_TRUE(test::comes_true([&] { return !offer->trouble().empty(); }));
+    sql << "UPDATE sale_stock SET initial = 100";
+    ASSERT_TRUE(test::comes_true([&] { return offer->trouble().empty(); }));
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(buy(fmt::format("b{}", bought), "k").status, 201);
+      ++bought;
+      EXPECT_TRUE(test::comes_true([&] { return offer->progress().inserted == bought; }))
+          << offer->progress().inserted << " of " << bought;
+    }
+    EXPECT_EQ(offer->trouble(), "");
+  }
 }
 
 TEST_F(Standstill, H1_AfterEachTroubleTheFiguresOfAWorkerMoveAndItIsAlone) {

@@ -38,8 +38,13 @@ struct SqlWords {
 
 struct SqlDialect {
   std::string description;  ///< "sqlite:/var/lib/shop/orders.db"; without a password
-  std::function<void(soci::session&)> connect;
+  /// Patient: for a change of the schema, which may take many minutes.
+  std::function<void(soci::session&, bool is_patient)> connect;
   std::vector<std::string_view> on_connect;
+  /// Of waits for locks and of statements that only read, in milliseconds {0} and seconds {1}.
+  std::vector<std::string_view> limits = {};
+  /// What a session waits for its server at; null: it has no server.
+  int (*socket)(soci::session&) = nullptr;
   std::size_t most_sessions = 1;  ///< at the same time, for all threads together
 
   SqlWords words;

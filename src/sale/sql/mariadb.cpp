@@ -41,8 +41,12 @@ std::string host_of(const ServerUrl& url) {
   return text;
 }
 
-std::string mariadb_connection(const ServerUrl& url) {
-  std::string text = "charset=utf8mb4 connect_timeout=10 read_timeout=60 write_timeout=60";
+/// Of tables: an index of many orders takes long. As long waits for it who comes meanwhile.
+constexpr int longest_change_s = 24 * 3600;
+
+std::string mariadb_connection(const ServerUrl& url, bool is_patient) {
+  auto text = fmt::format("charset=utf8mb4 connect_timeout=5 read_timeout={0} write_timeout={0}",
+                          is_patient ? longest_change_s : 60);
   const auto add = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) text += fmt::format(" {}={}", name, soci_quoted(value));
   };
@@ -137,11 +141,16 @@ long long insert_by_text(soci::session& sql, const Columns& rows) {
   return inserted;
 }
 
+int socket_of_mariadb(soci::session& session) {
+  return static_cast<int>(
+      mysql_get_socket(static_cast<soci::mysql_session_backend*>(session.get_backend())->conn_));
+}
+
 constexpr const char* schema_lock = "CONCAT('sluice_sale_', MD5(DATABASE()))";
 
 void lock_mariadb_schema(soci::session& sql) {
   int locked = 0;
-  sql << fmt::format("SELECT COALESCE(GET_LOCK({}, 30), 0)", schema_lock), soci::into(locked);
+  sql << fmt::format("SELECT COALESCE(GET_LOCK({}, 600), 0)", schema_lock), soci::into(locked);
   if (locked != 1)
     throw Error{Errc::database, "another process is changing the tables of the database"};
 }
@@ -158,17 +167,20 @@ SqlDialect mariadb_dialect(const std::string& text) {
   const auto url = server_url(text, 3306);
   return {
       .description = url.description,
-      .connect = [connection = mariadb_connection(url)](
-                     soci::session& session) { session.open(soci::mysql, connection); },
+      .connect = [usual = mariadb_connection(url, false), patient = mariadb_connection(url, true)](
+                     soci::session& session,
+                     bool is_patient) { session.open(soci::mysql, is_patient ? patient : usual); },
       // NOW() is a time of the session's zone, and in autumn an hour of most zones comes twice.
       .on_connect = {"SET SESSION time_zone = '+00:00'",
                      "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
                      "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
                      // A process that stands still with the sale's row in its hands holds up all
-                     // others. MySQL does not know the second, and reads it as a comment.
-                     "SET SESSION innodb_lock_wait_timeout = 10 "
-                     "/*M!100300 , SESSION idle_transaction_timeout = 30 */",
-                     "SET SESSION autocommit = 1"},
+                     // others. MySQL does not know this, and reads it as a comment.
+                     "SET SESSION autocommit = 1 "
+                     "/*M!100300 , SESSION idle_transaction_timeout = 30 */"},
+      .limits = {"SET SESSION innodb_lock_wait_timeout = {1} "
+                 "/*M!100300 , SESSION max_statement_time = {1} */"},
+      .socket = socket_of_mariadb,
       .most_sessions = 8,
       .words = {.id = "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY",
                 .key = "VARBINARY(384)",

@@ -179,6 +179,21 @@ std::string SqlOrderStore::identity() {
   return identity_ = found;
 }
 
+/// Into a row beside the one of the identity: with another word each time, since MariaDB writes no
+/// row that stays as it is.
+void SqlOrderStore::check_writable() {
+  const auto word = random_hex_128();
+  sessions_.in_transaction([&](Connection& at) {
+    soci::statement update =
+        (at.sql.prepare << "UPDATE sale_database SET identity = :w WHERE id = 2", soci::use(word));
+    update.execute(true);
+    if (update.get_affected_rows() == 0)
+      at.sql << "INSERT INTO sale_database (id, identity) VALUES (2, :w) " + unless_there("id"),
+          soci::use(word);
+    return true;
+  });
+}
+
 WallTime SqlOrderStore::wall() {
   return sessions_.guarded([&](Connection& at) {
     long long micros = 0;

@@ -21,8 +21,8 @@ namespace sluice::sale {
 
 class SqlOrderStore final : public OrderStore {
  public:
-  explicit SqlOrderStore(SqlDialect dialect)
-      : sessions_(std::move(dialect)), payments_(sessions_) {}
+  explicit SqlOrderStore(SqlDialect dialect, OrderStoreLimits limits = {})
+      : sessions_(std::move(dialect), limits.answer), payments_(sessions_) {}
 
   void add_sale(const std::string& sale, std::int64_t stock) override;
   InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
@@ -72,6 +72,7 @@ class SqlOrderStore final : public OrderStore {
   std::int64_t last_stock_change(const std::string& sale) override;
   void note_stock_change(const std::string& sale, std::int64_t seq, std::int64_t stock) override;
   OrderPayments& payments() override { return payments_; }
+  void check_writable() override;
   std::string identity() override;
   WallTime wall() override;
   std::string describe() const override { return dialect().description; }

@@ -89,9 +89,11 @@ void apply(soci::session& sql, const SqlDialect& dialect, const Migration& migra
 
 }  // namespace
 
+bool is_up_to_date(soci::session& sql, const SqlDialect& dialect) {
+  return version_of(sql, dialect) == migrations().back().version;
+}
+
 void migrate(soci::session& sql, const SqlDialect& dialect) {
-  const auto newest = migrations().back().version;
-  if (version_of(sql, dialect) == newest) return;
   dialect.lock_schema(sql);
   sql << in_words_of(dialect,
                      "CREATE TABLE IF NOT EXISTS sale_schema (version BIGINT NOT NULL PRIMARY "

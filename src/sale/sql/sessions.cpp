@@ -1,7 +1,9 @@
 #include "sale/sql/sessions.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -15,7 +17,6 @@ namespace {
 constexpr std::chrono::milliseconds shortest_pause{5};
 constexpr std::chrono::milliseconds longest_pause{200};
 constexpr int most_repeats = 12;
-constexpr std::chrono::seconds longest_repeating{30};  // each may have waited ten for a lock
 
 /// libpq's messages have several lines.
 std::string in_one_line(std::string_view text) {
@@ -37,27 +38,14 @@ std::string without(std::string text, const std::string& secret) {
 
 }  // namespace
 
-SqlSessions::SqlSessions(SqlDialect dialect) : dialect_(std::move(dialect)) {
+SqlSessions::SqlSessions(SqlDialect dialect, std::chrono::milliseconds longest_call)
+    : dialect_(std::move(dialect)), longest_call_(longest_call) {
   idle_.reserve(dialect_.most_sessions);
   // Of processes that create a database at the same moment, SQLite lets one do it and fails the
   // others at once: they try again for a while.
   const auto give_up = system_clock().steady() + std::chrono::seconds{2};
   for (;;) {
-    auto connection = std::make_unique<Connection>();
-    connection->links = &links_;
-    errno = 0;  // for classify()
-    try {
-      dialect_.connect(connection->sql);
-      for (const auto statement : dialect_.on_connect) connection->sql << std::string{statement};
-      migrate(connection->sql, dialect_);
-      was_open_ = true;
-      idle_.push_back(std::move(connection));
-      return;
-    } catch (const soci::soci_error& failure) {
-      const auto why = dialect_.classify(failure, connection->sql);
-      if (!why.busy || system_clock().steady() >= give_up)
-        throw error_of(failure.get_error_message(), why, Effect::none);
-    }
+    if (try_to_open(system_clock().steady() >= give_up)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
   }
 }
@@ -82,24 +70,70 @@ std::unique_ptr<Connection> SqlSessions::take() {
 
 void SqlSessions::give_back(std::unique_ptr<Connection> connection) noexcept {
   const std::lock_guard lock{mutex_};
-  if (connection) idle_.push_back(std::move(connection));
+  if (connection && !connection->is_cut) idle_.push_back(std::move(connection));
   --taken_;
   freed_.notify_one();
+}
+
+/// False: another process has it at this moment.
+bool SqlSessions::try_to_open(bool is_last_time) {
+  auto first = std::make_unique<Connection>();
+  Connection patient;
+  auto* at = first.get();
+  errno = 0;  // for classify()
+  try {
+    begin(*first, false);
+    if (!is_up_to_date(first->sql, dialect_)) {
+      if (dialect_.socket) begin(*(at = &patient), true);
+      migrate(at->sql, dialect_);
+    }
+    at = first.get();
+    limit(*first);
+  } catch (const soci::soci_error& failure) {
+    const auto why = dialect_.classify(failure, at->sql);
+    if (!why.busy || is_last_time) throw error_of(failure.get_error_message(), why, Effect::none);
+    return false;
+  }
+  was_open_ = true;
+  idle_.push_back(std::move(first));
+  return true;
 }
 
 std::unique_ptr<Connection> SqlSessions::connect() {
   if (was_open_ && dialect_.check_before_reconnect) dialect_.check_before_reconnect();
   auto connection = std::make_unique<Connection>();
-  connection->links = &links_;
   errno = 0;  // for classify()
   try {
-    dialect_.connect(connection->sql);
-    for (const auto statement : dialect_.on_connect) connection->sql << std::string{statement};
+    begin(*connection, false);
+    limit(*connection);
   } catch (const soci::soci_error& failure) {
     throw error_of(failure.get_error_message(), dialect_.classify(failure, connection->sql),
                    Effect::none);
   }
   return connection;
+}
+
+void SqlSessions::begin(Connection& at, bool is_patient) {
+  at.links = &links_;
+  dialect_.connect(at.sql, is_patient);
+  if (dialect_.socket)
+    at.line = Descriptor{::fcntl(dialect_.socket(at.sql), F_DUPFD_CLOEXEC, 0), "fcntl"};
+  const SessionWatch::Turn turn{is_patient ? -1 : at.line.number(), longest_call_, at.is_cut};
+  for (const auto statement : dialect_.on_connect) at.sql << std::string{statement};
+}
+
+/// A server ends what it does before the session is given up: then it says why.
+void SqlSessions::limit(Connection& at) const {
+  const auto within = longest_call_ * 4 / 5;
+  const auto seconds = std::max<std::int64_t>(1, within / std::chrono::seconds{1});
+  const SessionWatch::Turn turn{at.line.number(), longest_call_, at.is_cut};
+  for (const auto statement : dialect_.limits)
+    at.sql << fmt::format(fmt::runtime(statement), within.count(), seconds);
+}
+
+/// Of one call, as long as no attempt hangs: each may have waited ten seconds for a lock.
+std::chrono::nanoseconds SqlSessions::longest_repeating() const {
+  return std::min<std::chrono::nanoseconds>(longest_call_ * 3 / 5, std::chrono::seconds{30});
 }
 
 void SqlSessions::drop_idle() noexcept {
@@ -111,18 +145,24 @@ void SqlSessions::Patience::after(const soci::soci_error& failure, Lease& lease)
   const auto why = pool_.dialect_.classify(failure, lease->sql);
   const bool was_committing = lease->committing;
   // A session that stood idle may have ended long ago: what was said in it had no effect.
-  const bool was_stale = why.lost && !lease->is_new && !was_committing;
+  // So did one with a primary of before, which takes no writes any more.
+  const bool has_wrong_server = why.lost || why.code == Errc::read_only;
+  const bool was_cut = lease->is_cut;
+  const bool was_stale = has_wrong_server && !lease->is_new && !was_committing && !was_cut;
   lease.drop();
-  if (was_stale) pool_.drop_idle();
+  if (was_stale || was_cut) pool_.drop_idle();
   const auto now = system_clock().steady();
-  if (repeats_ == 0) give_up_ = now + longest_repeating;
   if ((!why.again && !was_stale) || ++repeats_ > most_repeats || now >= give_up_)
-    throw pool_.error_of(failure.get_error_message(), why,
+    throw pool_.error_of(was_cut ? pool_.no_answer() : failure.get_error_message(), why,
                          was_committing && !why.again ? Effect::unknown : Effect::none);
   if (why.again) {
     Backoff pause{shortest_pause * repeats_, longest_pause};
     std::this_thread::sleep_for(pause.next());
   }
+}
+
+std::string SqlSessions::no_answer() const {
+  return fmt::format("no answer within {} ms: the session is given up", longest_call_.count());
 }
 
 Error SqlSessions::error_of(const std::string& message, const SqlFailure& why,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -15,8 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "sale/sql/dialect.hpp"
 #include "sale/sql/sale_links.hpp"
+#include "sale/sql/session_watch.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::sale {
@@ -27,6 +30,9 @@ struct Connection {
   soci::session sql;
   bool is_new = true;       ///< it has done nothing yet
   bool committing = false;  ///< a COMMIT is under way
+  bool is_cut = false;      ///< its server did not answer in time
+  /// Of its socket: the client library closes its own one where it likes. -1: there is none.
+  Descriptor line = {};
   std::map<std::string, long long, std::less<>> sale_ids;
   SaleLinks* links = nullptr;
   std::vector<std::pair<std::string, std::string>>
@@ -36,7 +42,7 @@ struct Connection {
 class SqlSessions {
  public:
   /// Makes the schema, or brings it up to date.
-  explicit SqlSessions(SqlDialect dialect);
+  SqlSessions(SqlDialect dialect, std::chrono::milliseconds longest_call);
 
   const SqlDialect& dialect() const noexcept { return dialect_; }
   SaleLinks& links() noexcept { return links_; }
@@ -81,14 +87,15 @@ class SqlSessions {
   /// How often a call was undone by the database, and what to do about it.
   class Patience {
    public:
-    explicit Patience(SqlSessions& pool) : pool_(pool) {}
+    explicit Patience(SqlSessions& pool)
+        : pool_(pool), give_up_(system_clock().steady() + pool.longest_repeating()) {}
     /// Throws what the caller is to hear, or returns when `work` may run again.
     void after(const soci::soci_error& failure, Lease& lease);
 
    private:
     SqlSessions& pool_;
     int repeats_ = 0;
-    SteadyTime give_up_{};
+    const SteadyTime give_up_;
   };
 
   template <class Do>
@@ -97,11 +104,17 @@ class SqlSessions {
   std::unique_ptr<Connection> take();
   void give_back(std::unique_ptr<Connection> connection) noexcept;
   std::unique_ptr<Connection> connect();
+  bool try_to_open(bool is_last_time);
+  void begin(Connection& at, bool is_patient);
+  void limit(Connection& at) const;
+  std::string no_answer() const;
+  std::chrono::nanoseconds longest_repeating() const;
   void drop_idle() noexcept;
   Error error_of(const std::string& message, const SqlFailure& why, Effect effect) const;
 
   const SqlDialect dialect_;
   SaleLinks links_;
+  const std::chrono::milliseconds longest_call_;
   std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<std::unique_ptr<Connection>> idle_;
@@ -116,6 +129,7 @@ auto SqlSessions::guarded(Do&& work) {
     Lease lease{*this, take()};
     errno = 0;  // for classify()
     try {
+      const SessionWatch::Turn turn{lease->line.number(), longest_call_, lease->is_cut};
       if constexpr (std::is_void_v<decltype(work(*lease))>) {
         work(*lease);
         lease->is_new = false;

@@ -64,7 +64,7 @@ SqlFailure classify(const soci::soci_error& error, soci::session& session) {
   const auto* const failure = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
   switch (failure ? failure->result() & 0xff : SQLITE_ERROR) {
     case SQLITE_CONSTRAINT: return {.code = Errc::database, .refused = true};
-    case SQLITE_BUSY: return {.code = Errc::database, .busy = true};
+    case SQLITE_BUSY: return {.code = Errc::database, .busy = true, .again = true};
     case SQLITE_READONLY: return {.code = Errc::read_only};
     case SQLITE_FULL: return {.code = Errc::out_of_space};
     case SQLITE_CORRUPT:
@@ -120,11 +120,11 @@ SqlDialect sqlite_dialect(const std::string& url) {
   return {
       .description = "sqlite:" + place,
       .connect =
-          [path, opened](soci::session& session) {
+          [path, opened](soci::session& session, bool) {
             connect(session, path);
             *opened = identity_of(path);
           },
-      .on_connect = {"PRAGMA busy_timeout = 2000", "PRAGMA journal_mode = WAL",
+      .on_connect = {"PRAGMA busy_timeout = 1000", "PRAGMA journal_mode = WAL",
                      "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON",
                      // Buyers come in random order, so that a batch touches pages all over their
                      // index: keep them in memory (64 MiB at most) and write each back seldom.
