@@ -19,8 +19,8 @@ bool change_payment(soci::session& sql, const std::string& set, const std::strin
   change.exchange(soci::use(place.provider));
   change.exchange(soci::use(event));
   change.alloc();
-  change.prepare(fmt::format("UPDATE sale_payments SET {} WHERE provider = :p AND event = :e AND {}",
-                             set, condition));
+  change.prepare(fmt::format(
+      "UPDATE sale_payments SET {} WHERE provider = :p AND event = :e AND {}", set, condition));
   change.define_and_bind();
   change.execute(true);
   return change.get_affected_rows() == 1;
@@ -101,8 +101,8 @@ bool SqlOrderPayments::settle_kept(Connection& at, const KeptPayment& there, Pay
     change_payment(at.sql, due, is_going_back, place);
   if (there.state != PaymentState::waiting && there.state != PaymentState::flagged) return false;
   const std::string state{sluice::to_string(to)};
-  const auto note = to_column(fmt::format("{}{}{} {}", there.note, there.note.empty() ? "" : "; ",
-                                          state, who_and_why));
+  const auto note = to_column(
+      fmt::format("{}{}{} {}", there.note, there.note.empty() ? "" : "; ", state, who_and_why));
   return change_payment(at.sql, fmt::format("state = :t, note = :n, attempts = 0, {}", due),
                         fmt::format("state = '{}'", sluice::to_string(there.state)), place, state,
                         note);
@@ -115,8 +115,8 @@ std::optional<Refund> SqlOrderPayments::take_payment_refund(const std::string& p
   const auto which =
       fmt::format("{} AND due_us <= {} AND ('' = :p OR provider = '{}') ORDER BY due_us LIMIT 1",
                   is_going_back, dialect().now_us, provider);
-  const auto again = fmt::format("due_us = {} + {}", dialect().now_us,
-                                 std::chrono::microseconds{lease}.count());
+  const auto again =
+      fmt::format("due_us = {} + {}", dialect().now_us, std::chrono::microseconds{lease}.count());
   const auto due = fmt::format("{} AND due_us <= {}", is_going_back, dialect().now_us);
   std::optional<Refund> taken;
   sessions_.in_transaction([&](Connection& at) {
