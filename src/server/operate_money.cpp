@@ -45,9 +45,9 @@ Expected<PaymentState, http::Response> payment_state_in(const Asked& asked) {
   const auto word = asked.request.query("state").value_or("flagged");
   const auto* const state = std::ranges::find(states, word, [](auto s) { return to_string(s); });
   if (state != states.end()) return *state;
-  return Unexpected{
-      wrong_parameter("'state' is waiting, asking, applied, returned, flagged, refunding, refunded or "
-          "settled")};
+  return Unexpected{wrong_parameter(
+      "'state' is waiting, asking, applied, returned, flagged, refunding, refunded or "
+      "settled")};
 }
 
 Expected<Listed, http::Response> page_of_payments(OrderPayments& payments, const std::string& rows,
@@ -177,12 +177,17 @@ using Resend = bool (OrderPayments::*)(const std::string& sale, const MessagePla
 http::Response resend(Asked& asked, const Orders& connect, Resend again,
                       const http::ProblemType& none) {
   auto& sale = asked.offer->sale();
-  const auto place = sale.place_of(asked.request.parameter("id"));
-  const auto within = place ? message_place_of(place->within) : std::nullopt;
+  const auto& id = asked.request.parameter("id");
+  const auto place = sale.place_of(id);
+  // As a list has it, or, of an order that was looked at, without its bucket.
+  const auto within = place ? message_place_of(place->within) : message_place_of(id);
   if (!within) return http::problem(none);
-  const auto& rows = sale.parts()[place->part]->definition().name;
-  return (connect().payments().*again)(rows, *within) ? http::Response{.status = 204}
-                                                      : http::problem(none);
+  auto parts = sale.parts();
+  if (place) parts = {parts[place->part]};
+  const bool is_done = std::ranges::any_of(parts, [&](const Sale* part) {
+    return (connect().payments().*again)(part->definition().name, *within);
+  });
+  return is_done ? http::Response{.status = 204} : http::problem(none);
 }
 
 // --- totals ---
@@ -196,8 +201,8 @@ http::Response show_totals(Asked& asked, const Orders& connect) {
     return wrong_parameter("'offset' is minutes, less than a day of them");
   std::map<std::pair<WallTime, OrderState>, DayTotal, std::greater<>> sums;
   for (const auto* const part : asked.offer->sale().parts())
-    for (const auto& total : connect().payments().by_day(part->definition().name,
-                                                         std::chrono::minutes{-*offset})) {
+    for (const auto& total :
+         connect().payments().by_day(part->definition().name, std::chrono::minutes{-*offset})) {
       auto& sum = sums[{total.day, total.state}];
       sum.orders += total.orders;
       sum.units += total.units;
@@ -212,8 +217,8 @@ http::Response show_totals(Asked& asked, const Orders& connect) {
                            {"units", sum.units},
                            {"amount", terms ? Json{sale::price_of(sum.units, *terms)} : Json{}}}));
   }
-  return http::json(200, Json::object({{"days", days},
-                                       {"currency", terms ? Json{terms->currency} : Json{}}}));
+  return http::json(
+      200, Json::object({{"days", days}, {"currency", terms ? Json{terms->currency} : Json{}}}));
 }
 
 http::Parameter state_of(const char* states) {
@@ -287,15 +292,15 @@ std::vector<OperateCall> money_calls() {
   list("/refunds", "console_refunds", "Refunds of orders, in a state",
        state_of(R"({"type":"string","enum":["asked","failing","done"],"default":"failing"})"),
        list_refunds);
-  all.push_back({.method = "GET",
-                 .path = of_sale + "/totals",
-                 .operation = "console_totals",
-                 .summary = "Orders, units and money by day and state; the latest days first",
-                 .parameters = {{"offset", "query",
-                                 "Minutes by which days begin before those of UTC", false,
-                                 R"({"type":"integer","default":0})"}},
-                 .answer = {200, "Days", any_figures},
-                 .serve = show_totals});
+  all.push_back(
+      {.method = "GET",
+       .path = of_sale + "/totals",
+       .operation = "console_totals",
+       .summary = "Orders, units and money by day and state; the latest days first",
+       .parameters = {{"offset", "query", "Minutes by which days begin before those of UTC", false,
+                       R"({"type":"integer","default":0})"}},
+       .answer = {200, "Days", any_figures},
+       .serve = show_totals});
   const auto act = [&](const char* path, const char* operation, const char* summary,
                        const http::ProblemType& none, Resend again) {
     all.push_back({.method = "POST",

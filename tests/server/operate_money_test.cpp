@@ -34,8 +34,8 @@ class OperateMoney : public OperateTest {
     how.messenger.http.allows_private = true;
     if (!refunds_at.empty()) how.messenger.refunds = {{provider, refunds_at}};
     if (!messages_at.empty())
-      how.messenger.messages = MessageTarget{
-          messages_at, WebhookKeys{{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}};
+      how.messenger.messages =
+          MessageTarget{messages_at, WebhookKeys{{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}};
     begin({paid_tea(10)}, std::move(how));
   }
   /// As the provider tells it.
@@ -76,9 +76,9 @@ class OperateMoney : public OperateTest {
       events.push_back(word_in(row, "event"));
     return events;
   }
-  Answer settle(const std::string& event, const char* verb, std::string_view body =
-                                                                R"({"confirm":"acme",)"
-                                                                R"("reason":"a call"})") const {
+  Answer settle(const std::string& event, const char* verb,
+                std::string_view body = R"({"confirm":"acme",)"
+                                        R"("reason":"a call"})") const {
     return post(fmt::format("/v1/operate/payments/acme/{}/{}", http::escape(event), verb), body);
   }
   Answer refund(std::string_view number, std::string_view key, std::string_view body) const {
@@ -107,8 +107,9 @@ TEST_F(OperateMoney, SV12_APaymentThatPaidNothingIsSeenAndSettled) {
   EXPECT_EQ(events_in("/v1/operate/payments"), Events{"too little"});
   EXPECT_EQ(events_in("/v1/operate/payments?state=waiting"), (Events{"no order", "no/sale?"}));
   EXPECT_EQ(events_in("/v1/operate/sales/tea/payments?state=waiting"), Events{"no order"});
-  const auto seen = state_where(
-      [](const JsonValue& sale) { return integer(sale, {"payments", "flagged"}) == 1; });
+  const auto seen = state_where([](const JsonValue& sale) {
+    return integer(sale, {"payments", "flagged"}) == 1;
+  });
   EXPECT_EQ(integer(seen, {"payments_of_no_sale"}), 1);
 
   for (const auto* body : {R"({"reason":"x"})", R"({"confirm":"tea","reason":"x"})"})
@@ -122,12 +123,12 @@ TEST_F(OperateMoney, SV12_APaymentThatPaidNothingIsSeenAndSettled) {
   EXPECT_EQ(settle("too little", "settle").status, 200) << "a repeat";
   EXPECT_EQ(settle("too little", "refund").problem(), "payment-is-settled");
   for (const auto* event : {"no order", "no/sale?"}) EXPECT_EQ(settle(event, "refund").status, 200);
-  EXPECT_TRUE(test::comes_true([&] {
-    return events_in("/v1/operate/payments?state=refunded").size() == 2;
-  }));
+  EXPECT_TRUE(test::comes_true(
+      [&] { return events_in("/v1/operate/payments?state=refunded").size() == 2; }));
   EXPECT_EQ(provider.count(), 2U);
-  const auto seen_again = state_where(
-      [](const JsonValue& sale) { return integer(sale, {"payments", "flagged"}) == 0; });
+  const auto seen_again = state_where([](const JsonValue& sale) {
+    return integer(sale, {"payments", "flagged"}) == 0;
+  });
   EXPECT_EQ(integer(seen_again, {"payments_of_no_sale"}), 0);
   const auto audit = post("/v1/operate/sales/tea/audit").json();
   EXPECT_TRUE(*audit.find("sound")->as_bool());
@@ -172,8 +173,9 @@ TEST_F(OperateMoney, SV12_ATargetThatFailsIsShownAndAMessageSentAgain) {
   begin_paid({}, shop.url());
   const auto number = bought("ann");
   pay("right", "tea", number, 1000);
-  const auto seen = state_where(
-      [](const JsonValue& sale) { return integer(sale, {"messages", "failing"}) == 1; });
+  const auto seen = state_where([](const JsonValue& sale) {
+    return integer(sale, {"messages", "failing"}) == 1;
+  });
   const auto& messages = *rows_in(seen, "sales").front().find("messages");
   EXPECT_NE(word_in(messages, "last_failure").find("answered 503"), std::string::npos);
   EXPECT_EQ(word_in(messages, "failing_since").size(), 24U);
@@ -182,8 +184,7 @@ TEST_F(OperateMoney, SV12_ATargetThatFailsIsShownAndAMessageSentAgain) {
   const auto& message = rows_in(failing, "messages").front();
   EXPECT_NE(word_in(message, "note").find("answered 503"), std::string::npos);
   shop.answers([](const test::Receiver::Got&) { return 204; });
-  const auto path =
-      fmt::format("/v1/operate/sales/tea/messages/{}/resend", word_in(message, "id"));
+  const auto path = fmt::format("/v1/operate/sales/tea/messages/{}/resend", word_in(message, "id"));
   EXPECT_EQ(post(path).status, 204);
   EXPECT_TRUE(test::comes_true(
       [&] { return rows_in(of_tea("/messages?state=done"), "messages").size() == 1; }));
@@ -210,7 +211,8 @@ TEST_F(OperateMoney, SV20_AnOrderIsShownWithAllThatBelongsToIt) {
   for (const auto& row : rows_in(order, "history")) history.push_back(word_in(row, "event"));
   EXPECT_EQ(history.size(), 5U);
   EXPECT_EQ(history.back(), "order.issued");
-  EXPECT_EQ(of_tea("/orders/" + word_in(order, "id")).find("number")->as_text()->compare(number), 0);
+  EXPECT_EQ(of_tea("/orders/" + word_in(order, "id")).find("number")->as_text()->compare(number),
+            0);
   EXPECT_EQ(get("/v1/operate/sales/tea/orders/nothing").problem(), "no-order");
 }
 
@@ -240,7 +242,8 @@ TEST_F(OperateMoney, SV20_OrdersAreListedNewestFirstAndFiltered) {
   pay("bob's", "tea", numbers[1], 1000);
   const auto listed = [&](std::string_view query) {
     Events found;
-    for (const auto& row : rows_in(of_tea(query), "orders")) found.push_back(word_in(row, "number"));
+    for (const auto& row : rows_in(of_tea(query), "orders"))
+      found.push_back(word_in(row, "number"));
     return found;
   };
   EXPECT_EQ(listed("/orders"), Events(numbers.rbegin(), numbers.rend()));
@@ -282,8 +285,11 @@ TEST_F(OperateMoney, SV20_WhoOnlyReadsSeesAllAndDoesNothing) {
   ASSERT_EQ(login.status, 204);
   const auto at = login.head.find("Set-Cookie: ") + 12;
   const auto cookie = login.head.substr(at, login.head.find(';', at) - at);
-  const std::map<std::string, std::string> values{
-      {"{sale}", "tea"}, {"{order}", "1"}, {"{id}", "1-1"}, {"{provider}", "acme"}, {"{event}", "e"}};
+  const std::map<std::string, std::string> values{{"{sale}", "tea"},
+                                                  {"{order}", "1"},
+                                                  {"{id}", "1-1"},
+                                                  {"{provider}", "acme"},
+                                                  {"{event}", "e"}};
   const auto document =
       JsonValue::parse(ask("GET", "/openapi.json").body, {.bytes = 1 << 20, .depth = 32}).value();
   const auto status = [&](std::string_view method, std::string_view path, std::string_view who) {
@@ -308,12 +314,12 @@ TEST_F(OperateMoney, SV20_WhoOnlyReadsSeesAllAndDoesNothing) {
         EXPECT_EQ(status(word, path, "Authorization: Bearer " + key), 403) << what;
       EXPECT_EQ(status(word, path, "Accept: */*"), 401) << what;
       const auto by_key = status(word, path, "Authorization: Bearer " + eye_.key);
-      const auto by_cookie =
-          status(word, path, "Sec-Fetch-Site: same-origin\r\nCookie: " + cookie);
+      const auto by_cookie = status(word, path, "Sec-Fetch-Site: same-origin\r\nCookie: " + cookie);
       EXPECT_EQ(by_cookie, by_key) << what;
       if (is_verb) EXPECT_EQ(by_key, 403) << what;
       if (!is_verb) EXPECT_TRUE(by_key == 200 || by_key == 404) << what << by_key;
-      const auto by_operator = is_verb ? status(word, path, "Authorization: Bearer " + bob_.key) : 0;
+      const auto by_operator =
+          is_verb ? status(word, path, "Authorization: Bearer " + bob_.key) : 0;
       if (is_verb) EXPECT_TRUE(by_operator != 401 && by_operator != 403) << what << by_operator;
       ++(is_verb ? verbs : views);
     }
