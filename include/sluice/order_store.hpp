@@ -282,6 +282,7 @@ struct OrderStoreLimits {
   /// way. Waits for locks, and in servers statements that only read, end a fifth earlier. Tables
   /// are made or changed without a limit, and a file of SQLite on a disk that hangs has none.
   std::chrono::milliseconds answer{600'000};
+  bool makes_file = true;  ///< false: a file of SQLite that is not there is an Error{database}
 };
 
 /// "sqlite:/path/to/orders.db" (created when it is not there), "sqlite::memory:" (gone with the

@@ -77,7 +77,8 @@ void DatabaseFigures::ask(std::unique_ptr<OrderStore>& orders,
   const auto began = steady_now();
   auto found = std::make_shared<Known>();
   try {
-    if (!orders) orders = open_order_store(orders_url_, {.answer = longest_count});
+    if (!orders)
+      orders = open_order_store(orders_url_, {.answer = longest_count, .makes_file = false});
     for (const auto& sale : sales) found->sales.emplace(sale, orders->figures(sale));
     found->strays = orders->payments().payments_of_no_sale();
   } catch (const std::exception& failure) {

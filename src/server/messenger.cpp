@@ -99,7 +99,8 @@ void Messenger::work(const std::stop_token& stop, Rounds& rounds, const Send& se
   const std::stop_callback cut{stop, [&client] { client.stop(); }};
   while (const auto subject = rounds.next(stop)) try {
       if (!orders)
-        orders = open_order_store(shop_.options().orders, {.answer = shop_.options().longest_call});
+        orders = open_order_store(shop_.options().orders,
+                                  {.answer = shop_.options().longest_call, .makes_file = false});
       if (send({*orders, client, *subject})) rounds.again(*subject);
     } catch (const std::exception& failure) {
       complain("what is to be sent cannot be read", failure.what());

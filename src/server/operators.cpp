@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_value.hpp"
+#include "http/asking_page.hpp"
 #include "http/text.hpp"
 #include "server/bearer.hpp"
 #include "server/pages/cookies.hpp"
@@ -22,36 +23,8 @@ Unexpected<http::Response> refuse_operator(const http::ProblemType& type, std::s
   return Unexpected{refuse_credentials(type, detail)};
 }
 
-/// "https://shop.example:8443" of Host "shop.example:8443". The scheme does not count: a proxy may
-/// speak TLS for us. A browser leaves out the port that its scheme has anyway; some proxies do not.
-bool is_of_host(std::string_view origin, std::string_view host) {
-  const auto colon = origin.find("://");
-  if (colon == origin.npos) return false;
-  const auto page = origin.substr(colon + 3);
-  const auto usual_port = origin.starts_with("https:") ? ":443" : ":80";
-  return http::same_word(page, host) ||
-         http::same_word(fmt::format("{}{}", page, usual_port), host);
-}
-
-enum class AskingPage { ours, anothers, unknown };
-
-/// What a browser says of the page that asks. Where it tells the site (newer ones do, but over
-/// plain HTTP), that decides; else the origin does.
-AskingPage asking_page(const http::Request& request) {
-  if (request.count("Sec-Fetch-Site") > 1 || request.count("Origin") > 1)
-    return AskingPage::anothers;
-  if (const auto site = request.field("Sec-Fetch-Site"))
-    return *site == "same-origin" ? AskingPage::ours : AskingPage::anothers;
-  if (const auto origin = request.field("Origin"))
-    return is_of_host(*origin, request.field("Host").value_or("")) ? AskingPage::ours
-                                                                   : AskingPage::anothers;
-  return AskingPage::unknown;
-}
-
 http::Response not_from_our_page() {
-  return http::problem(problems::not_same_origin,
-                       "a browser's Origin is that of Host, or its Sec-Fetch-Site is same-origin; "
-                       "a proxy in front passes Host on; a program uses Authorization: Bearer");
+  return http::problem(problems::not_same_origin, only_of_our_pages);
 }
 
 /// Of JSON or of a form.
@@ -106,9 +79,9 @@ Expected<Operators::Proof, http::Response> Operators::prove(const http::Request&
   return Proof{std::move(*who)};
 }
 
-/// Null: none with that id is good for anything here.
-const ShopKey* Operators::find_key(std::string_view id) const {
-  const auto* const key = keys_.find(id, Scope::operate);
+/// Empty: none with that id is good for anything here.
+std::optional<ShopKey> Operators::find_key(std::string_view id) const {
+  auto key = keys_.find(id, Scope::operate);
   return key ? key : keys_.find(id, Scope::read);
 }
 
@@ -120,13 +93,13 @@ Expected<Operator, http::Response> Operators::by_cookie(const http::Request& req
     return refuse_operator(problems::unknown_key,
                            "log in at /console, or send Authorization: Bearer KEY");
   const auto claims = cookies_.check(word, audience, clock_.wall());
-  const auto* const key = claims ? find_key(claims->subject) : nullptr;
+  const auto key = claims ? find_key(claims->subject) : std::nullopt;
   const auto named = claims ? claims->more.find(key_claim) : decltype(claims->more.end()){};
   if (!key || named == claims->more.end() || named->second != key->mark() ||
       ended_.has(claims->nonce))
     return refuse_operator(problems::unknown_key, the_login_has_ended);
   return Operator{.id = claims->subject,
-                  .may_act = keys_.find(claims->subject, Scope::operate) != nullptr,
+                  .may_act = std::ranges::count(key->scopes, Scope::operate) > 0,
                   .login = claims->nonce,
                   .until = claims->expires};
 }
@@ -147,7 +120,7 @@ Expected<Operator, http::Response> Operators::who_acts(const http::Request& requ
   if (!proof) return Unexpected{std::move(proof.error())};
   if (!proof->who.may_act)
     return refuse_operator(problems::not_allowed, "the key is good for 'read', not for 'operate'");
-  if (proof->is_of_browser && asking_page(request) != AskingPage::ours)
+  if (proof->is_of_browser && http::asking_page(request) != http::AskingPage::ours)
     return Unexpected{not_from_our_page()};
   return std::move(proof->who);
 }
@@ -156,7 +129,7 @@ Expected<Operator, http::Response> Operators::who_acts(const http::Request& requ
 /// right key comes in however often others failed: nobody guesses one, and nobody who shares an
 /// address with an operator, or a proxy, keeps him out.
 Operators::Login Operators::log_in(const http::Request& request) {
-  if (asking_page(request) == AskingPage::anothers) return {not_from_our_page(), {}};
+  if (http::asking_page(request) == http::AskingPage::anothers) return {not_from_our_page(), {}};
   const auto word = key_in(request.body());
   if (!word)
     return {http::problem(problems::bad_body, "send key=sk... or {\"key\":\"sk...\"}"), {}};
@@ -192,7 +165,7 @@ std::string Operators::cookie_for(const std::string& id, bool is_tls) const {
 }
 
 Operators::Logout Operators::log_out(const http::Request& request) {
-  if (asking_page(request) == AskingPage::anothers) return {not_from_our_page(), {}};
+  if (http::asking_page(request) == http::AskingPage::anothers) return {not_from_our_page(), {}};
   auto who = who_asks(request);
   if (who && !who->login.empty()) ended_.end(who->login, *who->until);
   http::Response answer{.status = 204};

@@ -68,7 +68,7 @@ class Operators {
   struct Proof;
   Expected<Proof, http::Response> prove(const http::Request& request) const;
   Expected<Operator, http::Response> by_cookie(const http::Request& request) const;
-  const ShopKey* find_key(std::string_view id) const;
+  std::optional<ShopKey> find_key(std::string_view id) const;
   http::Response refuse_login(const std::string& client, ShopKeys::Refusal why);
   std::string cookie_for(const std::string& id, bool is_tls) const;
 

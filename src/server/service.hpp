@@ -62,6 +62,11 @@ class Service {
   std::uint16_t port() const noexcept;
   std::uint16_t health_port() const noexcept;
   Shop& shop() noexcept { return shop_; }
+  /// Keys that are not among these are good no more, nor are logins by them.
+  void replace_shop_keys(const ShopKeys& keys) {
+    shop_keys_.replace(keys);
+    snapshots_.end_streams();
+  }
   /// As http::Server::replace_tls().
   void replace_tls(const net::TlsContext& tls) { http_->replace_tls(tls); }
 
@@ -84,7 +89,7 @@ class Service {
   Shop shop_;
   RateLimits limits_;
   const Buyers buyers_;
-  const ShopKeys shop_keys_;
+  ShopKeys shop_keys_;
   BlockingThreads threads_;
   const TokenKeys signing_;  // tickets, and what browsers keep
   QueueApi queue_;

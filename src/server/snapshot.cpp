@@ -215,6 +215,11 @@ void Snapshots::work(const std::stop_token& stop) {
   }
 }
 
+void Snapshots::end_streams() {
+  const std::lock_guard lock{mutex_};
+  pages_.clear();
+}
+
 void Snapshots::tell(const std::string& snapshot, bool is_tick) {
   std::vector<Waiting> answered;
   {

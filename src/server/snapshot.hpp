@@ -59,6 +59,8 @@ class Snapshots {
   Snapshots& operator=(const Snapshots&) = delete;
   /// Nobody is told anything from now on.
   void stop();
+  /// Ends the streams: who may still look comes back by himself.
+  void end_streams();
 
   /// Answers with the present snapshot.
   void answer(http::Responder respond, Operator who);

@@ -19,7 +19,7 @@
 #include "cli/missing_places.hpp"
 #include "cli/sales_file.hpp"
 #include "cli/serve/commands.hpp"
-#include "net/tls_file_watch.hpp"
+#include "net/file_watch.hpp"
 #include "server/service.hpp"
 #include "sluice/bucketed_sale.hpp"
 #include "sluice/log.hpp"
@@ -164,7 +164,8 @@ WaitingRoomDefinition room_of(const std::string& word) {
 /// Certificates that are renewed come into use without a restart. REQUIRES: one thread.
 class Certificates {
  public:
-  explicit Certificates(const net::TlsFiles& files) : files_(files), watch_(files) {}
+  explicit Certificates(const net::TlsFiles& files)
+      : files_(files), watch_({files.certificate, files.key}) {}
 
   bool are_used() const { return !files_.certificate.empty(); }
   /// Throws Error{bad_argument}, also for a key that is not private.
@@ -188,18 +189,45 @@ class Certificates {
 
  private:
   const net::TlsFiles files_;
-  net::TlsFileWatch watch_;
+  net::FileWatch watch_;
+};
+
+/// So do keys of the shop; a key that is taken out of the file is good no more. REQUIRES: one thread.
+class WatchedShopKeys {
+ public:
+  explicit WatchedShopKeys(const std::string& path) : path_(path), watch_({path}) {}
+
+  /// Throws Error{bad_argument}.
+  server::ShopKeys read() const {
+    return path_.empty() ? server::ShopKeys{} : server::ShopKeys::load(path_);
+  }
+  void look(server::Service& service) {
+    if (!watch_.have_changed()) return;
+    try {
+      service.replace_shop_keys(read());
+      log(LogLevel::info, "the keys of the shop were read again; those that are gone are refused");
+    } catch (const Error& wrong) {
+      log(LogLevel::error, fmt::format("the keys of the shop have changed and cannot be used; "
+                                       "those of before stay good: {}",
+                                       wrong.message()));
+    }
+  }
+
+ private:
+  const std::string path_;
+  net::FileWatch watch_;
 };
 
 server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
-                                  const Certificates& certificates) {
+                                  const Certificates& certificates,
+                                  const WatchedShopKeys& shop_keys) {
   server::ServiceOptions options;
   options.shop.orders = places.orders;
   if (places.store.starts_with("embedded:"))  // no other process has what a dead one took
     options.shop.worker.claim_after = 3s;
   if (args.claim_after > 0ms) options.shop.worker.claim_after = args.claim_after;
   if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
-  if (!args.shop_keys_file.empty()) options.shop_keys = server::ShopKeys::load(args.shop_keys_file);
+  options.shop_keys = shop_keys.read();
   options.http.listen = endpoint_of(args.listen);
   if (!options.keys && !args.believes_buyers && !net::is_of_this_machine(options.http.listen))
     throw Error{
@@ -444,13 +472,17 @@ int serve(const ServeArgs& args) {
     throw Error{Errc::bad_argument, "--no-sales serves none: leave out --sale, --sales and --all"};
   const auto places = places_of(args);
   Certificates certificates{args.tls};
-  auto options = options_of(args, places, certificates);
+  WatchedShopKeys shop_keys{args.shop_keys_file};
+  auto options = options_of(args, places, certificates, shop_keys);
   auto named = named_by(args);
   const auto store = open_places(args, places, named);
   std::optional<LastResort> last_resort;
   auto service = begin(*store, options, named);
   greet(args, places, options, *service, *store);
-  while (stop.sleep_for(1s)) certificates.look(*service);
+  while (stop.sleep_for(1s)) {
+    certificates.look(*service);
+    shop_keys.look(*service);
+  }
   last_resort.emplace(args.notice + args.stop_within + 3s);
   service->stop(args.stop_within, args.notice);
   service.reset();  // waits for the batches of its workers
