@@ -372,6 +372,11 @@ std::int64_t Settlement::stock_there() {
 
 bool Settlement::change_stock(std::int64_t stock) {
   check_gate();
+  bool has_begun = false;
+  return after_commit([&] { return change_stock(stock, has_begun); }, has_begun);
+}
+
+bool Settlement::change_stock(std::int64_t stock, bool& has_begun) {
   const auto behind = [&](const std::string& what) {
     return Error{Errc::server,
                  fmt::format("sale '{}': {}; one of them lost data, see 'sluice sale recover'",
@@ -386,7 +391,8 @@ bool Settlement::change_stock(std::int64_t stock) {
                                known, orders_.describe(), last));
     const auto change = orders_.begin_stock_change(sale_.name, stock);
     if (change) {
-      if (!after_commit([&] { return settle(*change); }) && change->now) return false;
+      has_begun = true;
+      if (!settle(*change) && change->now) return false;
       continue;
     }
     const auto there = stock_there();

@@ -50,10 +50,14 @@ std::optional<SaleRecovery> recover_if_needed(Store& store, const std::string& n
                                               OrderStore& orders);
 
 /// What the database has committed stands, whatever fails behind it: no failure says that nothing
-/// has happened.
-decltype(auto) after_commit(auto&& work) try { return work(); } catch (const Error& failure) {
-  if (failure.effect() == Effect::unknown) throw;
-  throw Error{failure.errc(), failure.message(), Effect::unknown};
+/// has happened. `has_committed` is looked at when something fails.
+decltype(auto) after_commit(auto&& work, const bool& has_committed = true) {
+  try {
+    return work();
+  } catch (const Error& failure) {
+    if (!has_committed || failure.effect() == Effect::unknown) throw;
+    throw Error{failure.errc(), failure.message(), Effect::unknown};
+  }
 }
 
 /// Blocks the thread. Throws what the store and the database throw.
