@@ -31,6 +31,8 @@ struct InsertResult {
   struct Rejected {
     std::size_t index;   ///< among the orders given
     std::string reason;  ///< "the database has 3 units left, the order asks 5"
+    /// Another order has what is this one's alone: the store has given it twice.
+    bool is_taken = false;
   };
   std::size_t inserted = 0;
   std::size_t repeated = 0;        ///< were there already, the same in all fields

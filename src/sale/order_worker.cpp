@@ -593,6 +593,10 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, b
   if (!attempt(stop, [&] { result = insert(orders, ids); })) return false;
   if (result.stale) return begin_again(stop);
 
+  const bool are_given_twice =
+      std::ranges::any_of(result.rejected, &InsertResult::Rejected::is_taken);
+  if (are_given_twice && !attempt(stop, [&] { sale::stop_giving_twice(store_, sale_, orders_); }))
+    return false;
   for (const auto& rejected : result.rejected) {
     auto& id = ids.at(rejected.index);
     if (!attempt(stop, [&] { bury(id, rejected.reason); })) return false;

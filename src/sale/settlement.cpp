@@ -8,6 +8,7 @@
 #include "base/integer.hpp"
 #include "sale/buckets/bucket_name.hpp"
 #include "sale/differences.hpp"
+#include "sale/ledger.hpp"
 #include "sale/records.lua.hpp"
 #include "sale/recovery.lua.hpp"
 #include "sale/sale.lua.hpp"
@@ -69,6 +70,13 @@ Attached attach_hash(Store& store, const SaleKeys& keys, Words args, const std::
 
 }  // namespace
 
+bool shut_gate(Store& store, const SaleKeys& keys, std::string_view reason,
+               const std::string& born) {
+  return store.run(scripts::sale_shut, {keys.sale}, {reason, born}, repeatable)
+             .get()
+             .as_integer() == 1;
+}
+
 bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool may_be_new) {
   const SaleKeys keys{sale.name};
   const auto word = database_word(orders);
@@ -90,8 +98,7 @@ bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool m
     return known.is_shut;
   if (orders.sell_in(sale.name, known.here, known.mark)) return known.is_shut;
   const auto born = store.run({"HGET", keys.sale, "born"}).get();
-  store.run(scripts::sale_shut, {keys.sale}, {shut_as_rolled_back, born.as_text()}, repeatable)
-      .get();
+  shut_gate(store, keys, shut_as_rolled_back, born.as_text());
   log(LogLevel::error, rolled_back(sale.name, orders.describe()));
   return true;
 }
@@ -133,6 +140,29 @@ void enter_siblings(const SaleDefinition& bucket, OrderStore& orders) {
 
 }  // namespace
 
+/// The database is asked first: the store is never behind it.
+bool stop_giving_twice(Store& store, const SaleDefinition& sale, OrderStore& orders) {
+  const auto newest = orders.newest(sale.name, {}, 1);
+  if (newest.empty()) return false;
+  const SaleKeys keys{sale.name};
+  const auto reply = store.run({"HMGET", keys.sale, "day", "taken", "born", "archived"}).get();
+  const auto& there = reply.as_items();
+  if (there.at(2).is_null() || !there.at(3).is_null()) return false;
+  const auto line = line_of(newest.front(), sale);
+  const auto number = [&](std::size_t at) {
+    return there.at(at).is_null() ? 0
+                                  : parse_integer<std::int64_t>(there[at].as_text()).value_or(0);
+  };
+  if (std::pair{line.day, line.sequence} <= std::pair{number(0), number(1)}) return false;
+  if (shut_gate(store, keys, shut_as_lost, there[2].as_text()))
+    log(LogLevel::error,
+        fmt::format("sale '{0}': {1} is behind {2}, as a store that was brought back to an earlier "
+                    "state, and would give numbers twice; buyers wait until 'sluice sale recover "
+                    "{0}' has brought back what came after that",
+                    sale.name, store.describe(), orders.describe()));
+  return true;
+}
+
 Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
   attach(store, sale, orders, true);
   if (sale.bucket) enter_siblings(sale, orders);
@@ -155,16 +185,13 @@ Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {
     if (field != "born" || value == there.at(2).as_text()) continue;
     // The database knows the sale from before this one was created: the store has lost it.
     is_lost = true;
-    const auto shut =
-        store
-            .run(scripts::sale_shut, {keys.sale}, {shut_as_lost, there.at(2).as_text()}, repeatable)
-            .get();
-    if (shut.as_integer() == 1)
+    if (shut_gate(store, keys, shut_as_lost, there.at(2).as_text()))
       log(LogLevel::error,
           fmt::format("sale '{}' was lost in {} and created again; buyers wait until "
                       "'sluice sale recover {}' has brought back its orders from {}",
                       sale.name, store.describe(), sale.name, orders.describe()));
   }
+  if (!is_lost) stop_giving_twice(store, sale, orders);
   const auto epoch = there.at(3).is_null() ? 0 : figure_of(there.at(3)).value_or(no_epoch);
   return {.is_there = true,
           .is_lost = is_lost,

@@ -298,6 +298,34 @@ TEST_F(SaleHeals, M2_M7_AnotherDatabaseIsRefused) {
   expect_clean();
 }
 
+// No reply of the store says that it was brought back while it ran.
+TEST_F(SaleHeals, M5_AStoreThatGoesBackWhileItRunsStopsAtTheFirstNumbersThatAreGivenTwice) {
+  for (const bool recovers : {true, false}) {
+    SCOPED_TRACE(recovers);
+    store_ = engine::open_embedded({.clock = &clock_});
+    orders_ = open_order_store("sqlite::memory:");
+    sale_.emplace(Sale::create(*store_, definition_).get());
+    buy("a", "r");
+    work();
+    const Backup backup{*store_};
+    const auto told = *buy("b", "r").order;
+    buy("c", "r");
+    work();
+    backup.bring_back(*store_);
+    store_->run({"HDEL", keys[0], "store"}).get();
+    EXPECT_EQ(buy("x", "r").order->number, told.number);
+    OrderWorker{*store_, *sale_, *orders_, {.recovers = recovers}}.drain();
+    if (!recovers) EXPECT_EQ(buy("y", "r").outcome, SaleOutcome::recovering);
+    heal();
+    const auto next = *buy("y", "r").order;
+    EXPECT_EQ(next.number.substr(10), "0004") << "a, b and c have those before";
+    EXPECT_EQ(sale_->status().get().dead, 1) << "what x was told, too";
+    for (const auto& letter : sale_->dead_letters().get())
+      sale_->give_back(*orders_, letter.id, "its number was told before");
+    expect_clean();
+  }
+}
+
 TEST_F(SaleHeals, M3_ASaleThatIsOverStaysSo) {
   for (const bool archived : {false, true}) {
     for (const bool is_empty : {false, true}) {
@@ -454,6 +482,29 @@ TEST_F(SaleHeals, W3_ADatabaseIsLostWithAnOrderThatEnded) {
   expect_clean();
   EXPECT_FALSE(sale_->cancel(*orders_, {"b"}, {"r"}, "").now);
   EXPECT_TRUE(sale_->archive(*orders_));
+}
+
+// The units that came back are sold to somebody else: were they forgotten, more is sold than there
+// is, and an order that was told becomes a dead letter.
+TEST_F(SaleHeals, W3_ADatabaseIsLostWithPartsOfOrdersThatCameBackAndWereSoldAgain) {
+  for (const std::int64_t first : {2, 5, 20}) {
+    SCOPED_TRACE(first);
+    store_ = engine::open_embedded({.clock = &clock_});
+    orders_ = open_order_store("sqlite::memory:");
+    sale_.emplace(Sale::create(*store_, definition_).get());
+    const auto stock = definition_.stock;
+    buy("ann", "r", first);
+    if (first < stock) buy("bob", "r", stock - first);
+    work();
+    sale_->cancel_units(*orders_, {"ann"}, {"r"}, 1, "k");
+    ASSERT_EQ(buy("cid", "r", 1).outcome, SaleOutcome::admitted);
+    orders_ = open_order_store("sqlite::memory:");
+    recover(*store_, "s", *orders_, {.new_database = true});
+    expect_clean(SaleState::sold_out);
+    EXPECT_EQ(sale_->status().get().sold, stock);
+    sale_->cancel_units(*orders_, {"ann"}, {"r"}, 0, "all that are left");
+    expect_clean();
+  }
 }
 
 // In place of his first order, which the database has, an empty store gave him another one under

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "base/integer.hpp"
 #include "sale/differences.hpp"
 #include "sale/recovery.lua.hpp"
 #include "sale/recovery/recovery.hpp"
+#include "sale/returned.hpp"
 
 namespace sluice::sale {
 
@@ -94,11 +96,32 @@ void Recovery::bring_on_the_way() {
         lost.push_back(std::move(order));
       }
     }
+    insert_with_parts(lost);
     send_again(lost);
   });
   done_.sent_again = static_cast<std::int64_t>(sent_.size());
   for (const auto& order : sent_) on_the_way_.add(order);
   on_the_way_.sort();
+}
+
+/// Orders that the database has lost whole, and of which some units came back: these may have been
+/// sold again, so the database hears of both before it hears of the next order.
+void Recovery::insert_with_parts(std::vector<SaleOrder>& lost) {
+  if (lost.empty()) return;
+  if (!returned_) {
+    returned_.emplace();
+    each_returned(store_, keys_, [&](const std::string& name, const std::string& units) {
+      (*returned_)[leading_number<std::int64_t>(name)].emplace_back(name, units);
+    });
+  }
+  std::erase_if(lost, [&](const SaleOrder& order) {
+    const auto parts = returned_->find(order.id);
+    if (parts == returned_->end() ||
+        !orders_.insert(sale_.name, std::span{&order, 1}, epoch_).rejected.empty())
+      return false;
+    for (const auto& [name, units] : parts->second) tell_part(name, units);
+    return true;
+  });
 }
 
 /// This one: what somebody wrote into the stream in its place brings it nowhere.

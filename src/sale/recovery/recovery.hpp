@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +60,7 @@ class Recovery {
   void bring_on_the_way();
   bool is_on_the_way(const SaleOrder& order) const;
   void end_again(const SaleOrder& order, const SaleOrder* row);
+  void insert_with_parts(std::vector<SaleOrder>& lost);
   void send_again(std::span<const SaleOrder> orders);
   void remove_entries(const std::vector<StreamOrder>& entries);
   Count count();
@@ -77,6 +79,7 @@ class Recovery {
   std::vector<SaleOrder> retaken(std::span<const SaleOrder> rows);
   void read_returns();
   void tell_parts();
+  bool tell_part(const std::string& name, const std::string& text);
   template <class Visit>
   void each_page(Visit&& visit);
   template <class Visit>
@@ -98,6 +101,8 @@ class Recovery {
   std::unordered_set<std::string> asked_;                  // retakes, which are not in returns_
   std::vector<std::pair<std::int64_t, std::int64_t>> new_ends_;  // in returns_: id and seq
   Count::Units parts_;
+  /// What the store has of returns, by the order's id: name, units. Empty: it was not asked yet.
+  std::optional<std::unordered_map<std::int64_t, Pairs>> returned_;
   SaleRecovery done_;
 
   const StoreOfSale here_;

@@ -15,15 +15,20 @@ void Recovery::tell_parts() {
   bool has_told = false;
   each_returned(store_, keys_, [&](const std::string& name, const std::string& text) {
     stay_known();
-    const auto units = parse_integer<std::int64_t>(text).value_or(0);
-    const auto id = leading_number<std::int64_t>(name);
-    if (units < 1 || returns_.contains(name)) return;
-    const auto row = orders_.find(sale_.name, std::span{&id, 1});
-    if (row.empty() || !stands(row.front().state) || units >= row.front().units) return;
-    orders_.payments().cancel_units(sale_.name, id, units, "recovered " + name, told_by_store);
-    has_told = true;
+    if (!returns_.contains(name)) has_told |= tell_part(name, text);
   });
   if (has_told) read_returns();
+}
+
+/// `name`: ID:VERSION. False: it is none, or of no order that stands.
+bool Recovery::tell_part(const std::string& name, const std::string& text) {
+  const auto units = parse_integer<std::int64_t>(text).value_or(0);
+  const auto id = leading_number<std::int64_t>(name);
+  if (units < 1) return false;
+  const auto row = orders_.find(sale_.name, std::span{&id, 1});
+  if (row.empty() || !stands(row.front().state) || units >= row.front().units) return false;
+  orders_.payments().cancel_units(sale_.name, id, units, "recovered " + name, told_by_store);
+  return true;
 }
 
 /// As the store is to have them. A retake that was asked for is asked for again; one that was

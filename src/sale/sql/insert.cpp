@@ -72,8 +72,9 @@ InsertResult SqlOrderStore::insert(const std::string& sale, std::span<const Sale
     result = {.stale = epoch_of(at, id) != epoch};
     if (!result.stale) gather_units(at, dialect(), sale, units_of(orders));
     for (std::size_t i = 0; i < orders.size() && !result.stale; ++i)
-      if (auto reason = insert_one(at, id, orders[i], epoch, result); !reason.empty())
-        result.rejected.push_back({.index = i, .reason = std::move(reason)});
+      if (const auto reason = insert_one(at, id, orders[i], epoch, result); !reason.empty())
+        result.rejected.push_back(
+            {.index = i, .reason = reason, .is_taken = reason == belongs_to_another});
     return !result.stale;
   });
   return result;
