@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "base/descriptor.hpp"
 #include "base/instant.hpp"
@@ -170,21 +171,26 @@ void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_
 
 void export_orders(OrderStore& orders, const std::string& sale, const std::string& file) {
   WholeFile out{file};
-  out.write("number,id,buyer,n,units,issued_at,request,state,reason\n");
+  out.write("number,id,buyer,n,units,issued_at,request,state,reason,returned\n");
   std::int64_t after = -1;
   for (;;) {
     const auto page = orders.page(sale, after, page_size);
     std::vector<std::int64_t> ended;
-    for (const auto& order : page)
+    std::vector<std::int64_t> all;
+    for (const auto& order : page) {
+      all.push_back(order.id);
       if (!stands(order.state)) ended.push_back(order.id);
+    }
+    std::map<std::int64_t, std::int64_t> returned;
+    for (const auto& row : orders.payments().find(sale, all)) returned[row.order.id] = row.returned;
     const auto reasons = orders.reasons(sale, ended);
     auto reason = reasons.begin();
     std::string text;
     for (const auto& order : page)
-      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
                           quoted(order.buyer.value), order.n, order.units, to_text(order.issued_at),
                           quoted(order.request.value), to_string(order.state),
-                          stands(order.state) ? "" : quoted(*reason++));
+                          stands(order.state) ? "" : quoted(*reason++), returned[order.id]);
     out.write(text);
     if (page.size() < page_size) break;
     after = page.back().id;

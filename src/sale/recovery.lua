@@ -33,7 +33,7 @@ local function not_mine() return redis.call('hget', KEYS[1], 'recovering') ~= AR
 -- ARGV[3] the store that it has the sale from, or ''   ARGV[4] how far it has come
 -- ARGV[5] the id of this store, or ''
 -- Reply: nil no such sale; else {the database that the sale goes into, 1 when nobody may change it,
---        the id of this store, how far the database had come}
+--        the id of this store, how far the database had come, 1 when the sale is archived}
 --        The database is '' where it is not known, and is not this one: orders were brought in; or
 --        the sale is sold in another store. In this one nobody buys from it then.
 -- include sale/recovery.lua store
@@ -43,12 +43,13 @@ local sale = redis.call('hmget', KEYS[1], 'capacity', 'database', 'orders', 'rec
                         'archived', 'home')
 if not sale[1] then return false end
 local database, home = sale[2] or '', sale[7] or ARGV[5]
-if home == '' then return {database, 0, '', ''} end
+local archived = sale[6] and 1 or 0
+if home == '' then return {database, 0, '', '', archived} end
 local is_same = string.match(database, '^%S*') == string.match(ARGV[1], '^%S+')
 if not sale[7] then redis.call('hset', KEYS[1], 'home', home) end
 if ARGV[3] ~= '' and ARGV[3] ~= home then
   if database == '' or is_same then redis.call('hsetnx', KEYS[1], 'recovering', 'fenced') end
-  return {database, 1, home, ''}
+  return {database, 1, home, '', archived}
 end
 if database == '' then
   local waiting = redis.call('xlen', KEYS[2]) + redis.call('xlen', KEYS[3])
@@ -60,7 +61,7 @@ if database == '' then
   end
 end
 return {database, is_shut(sale[4], sale[5]) and not sale[6] and 1 or 0, home,
-        is_same and raise_mark(KEYS[1], ARGV[4]) or ''}
+        is_same and raise_mark(KEYS[1], ARGV[4]) or '', archived}
 
 -- script shut
 -- Admit nobody until the sale was recovered: its store was lost, and the sale made again.
@@ -68,6 +69,19 @@ return {database, is_shut(sale[4], sale[5]) and not sale[6] and 1 or 0, home,
 -- Reply: 1, or 0 when it is shut already, or was recovered since
 if redis.call('hget', KEYS[1], 'born') ~= ARGV[2] then return 0 end
 return redis.call('hsetnx', KEYS[1], 'recovering', ARGV[1])
+
+-- script shut_behind
+-- Admit nobody until the sale was recovered, where it would give numbers that the database has.
+-- KEYS[1] sale hash   ARGV[1] day and ARGV[2] place in it of the last number of the database
+-- ARGV[3] why
+-- Reply: 1, or 0 when the store is not behind, or the gate is shut already
+local sale = redis.call('hmget', KEYS[1], 'capacity', 'day', 'taken', 'recovering', 'archived')
+if not sale[1] or sale[4] or sale[5] then return 0 end
+local day, taken = tonumber(sale[2] or 0) or 0, tonumber(sale[3] or 0) or 0
+local their_day = tonumber(ARGV[1])
+if day > their_day or day == their_day and taken >= tonumber(ARGV[2]) then return 0 end
+redis.call('hset', KEYS[1], 'recovering', ARGV[3])
+return 1
 
 -- script needs_recovery
 -- KEYS[1] sale hash   KEYS[2] which recovery is under way

@@ -33,6 +33,7 @@ namespace {
 struct Attached {
   std::string database;  ///< that the sale goes into; empty: it is not known
   bool is_shut;
+  bool is_archived = false;
   StoreOfSale here;  ///< without an id: the sale is not there
   std::string mark;
 };
@@ -48,6 +49,7 @@ Attached attach_hash(Store& store, const SaleKeys& keys, Words args, const std::
     return attach_hash(store, keys, args, id_of_store(store).get());
   return {.database = items.at(0).as_text(),
           .is_shut = items.at(1).as_integer() == 1,
+          .is_archived = items.at(4).as_integer() == 1,
           .here = {.id = items.at(2).as_text(), .place = store.describe()},
           .mark = items.at(3).as_text()};
 }
@@ -96,7 +98,10 @@ bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool m
   const bool is_named = is_there && store_there == known.here.id;
   if (!is_there || (!is_named && !is_sold_here(store, sale.name, orders, known.here)))
     return known.is_shut;
-  if (orders.sell_in(sale.name, known.here, known.mark)) return known.is_shut;
+  // What an older backup has of an archived sale is all that there is: the store has no orders.
+  const auto come_to = known.is_archived ? std::string{} : known.mark;
+  if (orders.sell_in(sale.name, known.here, come_to)) return known.is_shut;
+  if (known.is_archived) return false;
   const auto born = store.run({"HGET", keys.sale, "born"}).get();
   shut_gate(store, keys, shut_as_rolled_back, born.as_text());
   log(LogLevel::error, rolled_back(sale.name, orders.describe()));
@@ -140,27 +145,23 @@ void enter_siblings(const SaleDefinition& bucket, OrderStore& orders) {
 
 }  // namespace
 
-/// The database is asked first: the store is never behind it.
-bool stop_giving_twice(Store& store, const SaleDefinition& sale, OrderStore& orders) {
+/// The database is asked first: a store that has lost nothing is never behind it.
+void stop_giving_twice(Store& store, const SaleDefinition& sale, OrderStore& orders) {
   const auto newest = orders.newest(sale.name, {}, 1);
-  if (newest.empty()) return false;
+  if (newest.empty()) return;
   const SaleKeys keys{sale.name};
-  const auto reply = store.run({"HMGET", keys.sale, "day", "taken", "born", "archived"}).get();
-  const auto& there = reply.as_items();
-  if (there.at(2).is_null() || !there.at(3).is_null()) return false;
-  const auto line = line_of(newest.front(), sale);
-  const auto number = [&](std::size_t at) {
-    return there.at(at).is_null() ? 0
-                                  : parse_integer<std::int64_t>(there[at].as_text()).value_or(0);
-  };
-  if (std::pair{line.day, line.sequence} <= std::pair{number(0), number(1)}) return false;
-  if (shut_gate(store, keys, shut_as_lost, there[2].as_text()))
+  const auto last = line_of(newest.front(), sale);
+  const auto day = fmt::to_string(last.day);
+  const auto sequence = fmt::to_string(last.sequence);
+  const auto shut =
+      store.run(scripts::sale_shut_behind, {keys.sale}, {day, sequence, shut_as_lost}, repeatable)
+          .get();
+  if (shut.as_integer() == 1)
     log(LogLevel::error,
         fmt::format("sale '{0}': {1} is behind {2}, as a store that was brought back to an earlier "
                     "state, and would give numbers twice; buyers wait until 'sluice sale recover "
                     "{0}' has brought back what came after that",
                     sale.name, store.describe(), orders.describe()));
-  return true;
 }
 
 Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders) {

@@ -51,8 +51,8 @@ bool shut_gate(Store& store, const SaleKeys& keys, std::string_view reason,
                const std::string& born);
 
 /// Shuts it where the store would give numbers that the database has: it was brought back to an
-/// earlier state, which no reply of a store that runs on says. False: it would not.
-bool stop_giving_twice(Store& store, const SaleDefinition& sale, OrderStore& orders);
+/// earlier state, which no reply of a store that runs on says.
+void stop_giving_twice(Store& store, const SaleDefinition& sale, OrderStore& orders);
 
 /// recover(), if the gate is shut for want of it, or the sale is lost, and no other recovery is
 /// under way. Not of a sale that the database does not know.

@@ -171,7 +171,12 @@ void Shop::define(std::span<const SaleDefinition> sales) {
   const std::lock_guard lock{looking_};
   for (const auto& sale : sales) check(sale);
   for (const auto& sale : sales) {
-    create(sale);  // also where it is offered: in the same words
+    try {
+      create(sale);  // also where it is offered: in the same words
+    } catch (const Error& failure) {
+      if (failure.errc() != Errc::server) throw;
+      note(sale.name, failure.what());  // it has to be recovered: the others are sold
+    }
     take_in(buckets_of(sale.name) > 0 ? sale::bucket_name(sale.name, 0) : sale.name, At::start);
   }
 }

@@ -452,7 +452,9 @@ TEST_F(SaleEnds, NoChangeOfTheStockIsAppliedToAStoreThatLostTheOneBefore) {
 
 TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   buy("ann", "r1", 2);
-  buy("b,o\"b", "r\n1");
+  buy("b,o\"b", "r\n1", 2);
+  OrderWorker{*store_, sale_, *orders_}.drain();
+  sale_.cancel_units(*orders_, {"b,o\"b"}, {"r\n1"}, 1, "k");
   sale_.cancel(*orders_, {"ann"}, {"r1"}, "no, thanks");
   buy("ann", "r2", 1);
   const test::TempDir folder;
@@ -466,15 +468,15 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
     return std::to_string(orders_->page("s", -1, 10).at(which).id);
   };
   EXPECT_EQ(text.str(),
-            "number,id,buyer,n,units,issued_at,request,state,reason\n"
+            "number,id,buyer,n,units,issued_at,request,state,reason,returned\n"
             "MT202601021," +
                 id(0) +
-                ",ann,1,2,2026-01-02T15:59:57Z,r1,cancelled,\"no, thanks\"\n"
+                ",ann,1,2,2026-01-02T15:59:57Z,r1,cancelled,\"no, thanks\",0\n"
                 "MT202601022," +
                 id(1) +
-                ",\"b,o\"\"b\",1,1,2026-01-02T15:59:57Z,r%0A1,awaiting,\n"
+                ",\"b,o\"\"b\",1,2,2026-01-02T15:59:57Z,r%0A1,awaiting,,1\n"
                 "MT202601023," +
-                id(2) + ",ann,2,1,2026-01-02T15:59:57Z,r2,awaiting,\n");
+                id(2) + ",ann,2,1,2026-01-02T15:59:57Z,r2,awaiting,,0\n");
 
   EXPECT_EQ(sale_.status().get().state, SaleState::archived);
   EXPECT_EQ(buy("late", "r").outcome, SaleOutcome::closed);
