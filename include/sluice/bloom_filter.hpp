@@ -146,6 +146,7 @@ class BloomFilter {
 
   /// Writes a file, durably, and puts it in the place of an older one; killed on the way, it leaves
   /// that one as it was, and a file `path.XXXX.draft`. What is added meanwhile may be in it or not.
+  /// The new file has the mode of the old one. A symbolic link stays: what it leads to is written.
   /// Throws Error: bad_argument (also for a folder, pipe or device of that name, and a path with a
   /// byte 0), out_of_space, corrupt (the disk fails).
   void save(const std::string& path) const;

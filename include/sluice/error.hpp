@@ -1,7 +1,8 @@
 /// What went wrong, and whether the effect may have happened all the same.
 ///
 /// A refusal ("held by another", "sold out") is a value in the return type of a verb; a failure is
-/// an Error.
+/// an Error. No memory in a call is std::bad_alloc or an Error; no memory in one of the library's
+/// own threads ends the program (std::terminate).
 #pragma once
 
 #include <string>
@@ -27,14 +28,14 @@ enum class Errc {
   server,            ///< Any other error reply.
   protocol,          ///< Bytes that are not RESP, or a reply of another kind or size than any.
   read_only,         ///< The server, the engine or the database takes no writes now.
-  out_of_space,      ///< Disk or memory is full, or the process may have no more descriptors or
-                     ///< threads; nothing was acknowledged.
-  corrupt,           ///< Damaged data on disk.
-  in_use,            ///< Another process has it: the folder of an engine, a socket.
-  config_mismatch,   ///< Another program defined the same name otherwise.
-  closed,            ///< The Store or object is closed.
-  database,          ///< The SQL database failed.
-  unsynced,          ///< Fewer replicas than asked for have it; a grant was taken back.
+  out_of_space,     ///< Disk or memory is full, the disk of an open engine refuses to write, or the
+                    ///< process may have no more descriptors or threads; nothing was acknowledged.
+  corrupt,          ///< Damaged data.
+  in_use,           ///< Another process has it: the folder of an engine, a socket.
+  config_mismatch,  ///< Another program defined the same name otherwise.
+  closed,           ///< The Store or object is closed.
+  database,         ///< The SQL database failed.
+  unsynced,         ///< Fewer replicas than asked for have it; a grant was taken back.
   overloaded,  ///< Refused in this process: more at a time would be too much for what is behind.
 };
 

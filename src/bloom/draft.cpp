@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "base/random.hpp"
@@ -22,6 +23,18 @@ std::string checked(std::string path) {
   std::ranges::replace(path, '\0', '?');
   throw Error{Errc::bad_argument,
               fmt::format("a Bloom filter has no file '{}': there is a byte 0 in its path", path)};
+}
+
+/// What a path leads to. A link stays, whatever is written to the file behind it.
+std::string followed(std::string path) {
+  constexpr int most_links = 40;
+  std::error_code no_link;
+  for (int links = 0; links < most_links; ++links) {
+    const auto target = std::filesystem::read_symlink(path, no_link);
+    if (no_link) return path;
+    path = std::filesystem::path{path}.parent_path() / target;
+  }
+  return path;  // to be refused by the system
 }
 
 }  // namespace
@@ -42,15 +55,21 @@ Error damaged(const std::string& path, std::string_view why) {
 }
 
 Draft::Draft(const std::string& path)
-    : path_(checked(path)), draft_(fmt::format("{}.{}.draft", path, random_hex_128())) {
+    : path_(followed(checked(path))), draft_(fmt::format("{}.{}.draft", path_, random_hex_128())) {
   struct stat old {};
-  if (::stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode))  // such as /dev/stdout
+  const bool is_there = ::stat(path.c_str(), &old) == 0;
+  if (!is_there && errno == ELOOP) fail("write to", path);
+  if (is_there && !S_ISREG(old.st_mode))  // such as /dev/stdout
     throw Error{
         Errc::bad_argument,
         fmt::format("{} is no file: a Bloom filter that is saved would take its place", path)};
   file_ = Descriptor{
       ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)};
   if (!file_.is_open()) fail("create", draft_);
+  if (is_there && ::fchmod(file_.number(), old.st_mode & 0777) != 0) {
+    ::unlink(draft_.c_str());
+    fail("set the mode of", draft_);
+  }
 }
 
 Draft::~Draft() {

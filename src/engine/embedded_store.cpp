@@ -217,7 +217,7 @@ class ProcessStore final : public EmbeddedStore {
   Receipt execute_items(const Batch& batch, std::vector<Value>& values);
   ExecutionResult execute_item(Section& section, const Batch::Item& item);
   static Task<std::vector<Value>> finish_batch(std::vector<Value> values, Receipt receipt);
-  void rewrite_when_due();
+  void look_after_log(bool wrote);
 
   std::unique_ptr<State> state_;
   const unsigned forks_ = fork_count();
@@ -234,6 +234,7 @@ Task<Value> ProcessStore::run(Words command, CallOptions) {
     Section section{state_->engine};
     result = section.execute(command, spec);
   }
+  if (spec && spec->name == "bgrewriteaof") result->position = 0;  // it mends a log that has failed
   if (result->block) return wait_for_keys({command.begin(), command.end()});
   std::optional<Error> error;
   if (result->reply.is_error())
@@ -257,7 +258,7 @@ Task<Value> ProcessStore::run(const Script& script, Words keys, Words args, Call
 }
 
 Task<Value> ProcessStore::reply(ExecutionResult&& result, std::optional<Error> error) {
-  if (result.wrote) rewrite_when_due();
+  look_after_log(result.wrote);
   auto receipt = receipt_of(result);
   if (receipt.is_committed() && !error) return Task<Value>::ready(std::move(result.reply));
   return when_committed(std::move(result.reply), std::move(receipt), std::move(error));
@@ -295,7 +296,7 @@ Task<Value> ProcessStore::wait_for_keys(std::vector<std::string> words) {
     const WaitGuard guard{state_->engine, call};
     co_await call->done;
   }
-  if (call->wrote) rewrite_when_due();
+  look_after_log(call->wrote);
   Receipt receipt{committer(), call->position, call->wrote};
   co_await receipt;
   if (call->reply.is_error()) {
@@ -329,7 +330,7 @@ Receipt ProcessStore::execute_items(const Batch& batch, std::vector<Value>& valu
       values.push_back(std::move(result.reply));
     }
   }
-  if (wrote) rewrite_when_due();
+  look_after_log(wrote);
   return {committer(), position, wrote};
 }
 
@@ -366,11 +367,13 @@ void ProcessStore::rewrite() {
   persistence->rewriter.wait();
 }
 
-void ProcessStore::rewrite_when_due() {
+void ProcessStore::look_after_log(bool wrote) {
   const auto& options = state_->options;
-  if (!state_->persistence || options.rewrite_growth_percent == 0) return;
-  state_->persistence->rewriter.start_when_due(options.rewrite_above_bytes,
-                                               options.rewrite_growth_percent);
+  if (!state_->persistence) return;
+  auto& rewriter = state_->persistence->rewriter;
+  if (state_->persistence->committer.has_failed()) return rewriter.start_to_mend();
+  if (wrote && options.rewrite_growth_percent > 0)
+    rewriter.start_when_due(options.rewrite_above_bytes, options.rewrite_growth_percent);
 }
 
 }  // namespace
@@ -386,6 +389,11 @@ std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {
   try {
     open_folder(options.path);
     auto lock = std::make_unique<FolderLock>(options.path);
+    if (const auto server = server_in(options.path))
+      throw Error{Errc::in_use,
+                  fmt::format("a redis-server, process {}, has files of {} open; end it first, or "
+                              "what one of them acknowledges is lost when the other rewrites",
+                              server, options.path)};
     auto folder = open_log_folder(options.path, lock->is_new());
     return std::make_unique<ProcessStore>(
         std::make_unique<State>(options, std::move(lock), std::move(folder)));

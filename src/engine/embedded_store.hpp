@@ -11,6 +11,8 @@
 /// Threads: any. The caller's thread executes, at the call and not only when the Task is awaited; a
 ///   blocking command suspends its Task alone. After a fork() the child has neither the data nor
 ///   the folder: each call throws Error (closed), and the file and its lock stay the parent's.
+///   A redis-server that has the folder is refused (in_use) where /proc shows its files; one that is
+///   started later, in another container or by a user that is hidden, is not noticed.
 /// On disk: see append_log.hpp; a redis-server 7 with `appendonly yes` and `dir` = the folder loads
 ///   it.
 #pragma once
@@ -29,7 +31,8 @@ struct EmbeddedOptions {
   /// Folder of the append-only file; made (mode 0700) where its parent exists. Empty: memory alone.
   std::string path;
   /// What a reply promises. `always` is safe and costs one fdatasync for each round of concurrent
-  /// callers; `everysec` loses a second and the time of a sync in a power cut.
+  /// callers; `everysec` loses in a power cut the last second, and the first two of each sync that
+  /// was under way then or is yet to come: writes wait while one takes longer.
   Fsync fsync = Fsync::always;
   /// Gives TIME and decides expiry; null: system_clock(). When the wall is set, see EngineTime.
   Clock* clock = nullptr;

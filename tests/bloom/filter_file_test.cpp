@@ -225,6 +225,35 @@ TEST(BloomFile, ASaveReplacesNothingButAFile) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator{folder.path()}, {}), 2);
 }
 
+TEST(BloomFile, BF1_ASaveThroughALinkWritesWhatItLeadsTo) {
+  namespace fs = std::filesystem;
+  const test::TempDir folder;
+  fs::create_directory(folder / "deep");
+  fs::create_symlink("deep/link", folder / "first");
+  fs::create_symlink("file", folder / "deep/link");  // dangling at first
+  for (const int keys : {1, 2}) {
+    filled(BloomKind::guava, keys).save((folder / "first").string());
+    EXPECT_TRUE(BloomFilter::load((folder / "deep/file").string()).contains(keys - 1));
+  }
+  EXPECT_TRUE(fs::is_symlink(folder / "first") && fs::is_symlink(folder / "deep/link"));
+  fs::create_symlink("round", folder / "round");
+  EXPECT_THROW(BloomFilter{}.save((folder / "round").string()), Error);
+  EXPECT_EQ(std::distance(fs::recursive_directory_iterator{folder.path()}, {}), 5);
+}
+
+TEST(BloomFile, BF2_ASaveKeepsTheMode) {
+  const test::TempDir folder;
+  const auto path = (folder / "filter").string();
+  BloomFilter{}.save(path);
+  for (const mode_t mode : {0640, 0600, 0664}) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    BloomFilter{}.save(path);
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, mode);
+  }
+}
+
 TEST(BloomFile, APathWithANulIsRefusedWhole) {
   const test::TempDir folder;
   const std::string path = (folder / "filter").string();

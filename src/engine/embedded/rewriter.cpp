@@ -12,6 +12,8 @@ namespace {
 
 /// Bytes of records that are gathered in one section: some tens of microseconds.
 constexpr std::size_t bytes_a_slice = 32 * 1024;
+/// Between two that try whether the disk is good again, but for those that take long.
+constexpr std::chrono::nanoseconds longest_mending = std::chrono::seconds{8};
 
 /// Takes the snapshot out of the engine, however the rewrite ends.
 class SnapshotGuard {
@@ -72,6 +74,17 @@ void LogRewriter::start_when_due(std::uint64_t above, unsigned percent) {
     start();
 }
 
+void LogRewriter::start_to_mend() noexcept {
+  const auto now = engine_.clock().steady();
+  const SteadyTime at = mend_at_;
+  if (running_ || now < at) return;
+  mend_at_ = Clock::add(now, mend_every_.load());
+  try {
+    if (at != SteadyTime::min()) start();
+  } catch (const Error&) {  // no thread is to be had now
+  }
+}
+
 void LogRewriter::wait() {
   std::unique_lock lock{mutex_};
   ended_.wait(lock, [&] { return !running_; });
@@ -80,8 +93,11 @@ void LogRewriter::wait() {
 
 void LogRewriter::run() {
   std::exception_ptr error;
+  const auto begun = engine_.clock().steady();
   try {
     rewrite();
+    mend_at_ = SteadyTime::min();
+    mend_every_ = first_mending;
   } catch (const std::exception& thrown) {
     log(LogLevel::warning,
         fmt::format("the append-only file could not be rewritten: {}; the old files are as good as "
@@ -89,6 +105,9 @@ void LogRewriter::run() {
                     thrown.what()));
     error = std::current_exception();
     not_below_ = log_.size() + log_.size() / 10;
+    const auto now = engine_.clock().steady();
+    mend_every_ = std::max(10 * (now - begun), std::min(2 * mend_every_.load(), longest_mending));
+    mend_at_ = Clock::add(now, mend_every_.load());
   }
   const std::lock_guard lock{mutex_};
   error_ = error;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -27,12 +28,17 @@ class LogRewriter {
   /// Starts one when the files are larger than `above` and have grown by `percent` since the last
   /// one. O(1).
   void start_when_due(std::uint64_t above, unsigned percent);
+  /// After the log has failed, at a call: starts one now and then, so that a disk that is good again
+  /// is noticed. They take a tenth of the time at most. O(1).
+  void start_to_mend() noexcept;
   /// Waits for the end of the one under way; throws what ended it.
   void wait();
   /// Gives up a rewrite under way; none starts after this.
   void stop();
 
  private:
+  static constexpr std::chrono::seconds first_mending{1};
+
   void run();
   void rewrite();
   /// The moment of the snapshot: the files before it end here, a new increment begins. False: the
@@ -55,6 +61,8 @@ class LogRewriter {
   std::atomic<bool> running_{false};
   std::atomic<bool> giving_up_{false};
   std::atomic<std::uint64_t> not_below_{0};  // after a failure: not before it has grown some more
+  std::atomic<SteadyTime> mend_at_{SteadyTime::min()};  // min(): none was wanted since all was well
+  std::atomic<std::chrono::nanoseconds> mend_every_{first_mending};
 };
 
 }  // namespace sluice::engine

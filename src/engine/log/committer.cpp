@@ -14,6 +14,7 @@ namespace sluice::engine {
 namespace {
 
 constexpr std::chrono::seconds sync_interval{1};
+constexpr std::chrono::seconds longest_sync{2};  // that no write waits for
 constexpr std::size_t largest_idle_buffer = std::size_t{4} << 20;
 /// How long stop() goes on with coroutines.
 constexpr std::chrono::milliseconds last_commits{500};
@@ -123,9 +124,22 @@ void LogCommitter::drive(Waiter& waiter) {
 }
 
 void LogCommitter::lead(Lock& lock) {
-  take_gathered();
-  write_gathered(lock, policy_ == Fsync::always);
+  await_slow_sync(lock);
+  if (!failed_) {
+    take_gathered();
+    write_gathered(lock, policy_ == Fsync::always);
+  }
   step_down(lock);
+}
+
+/// What is told meanwhile would be lost in a power cut, however old it is by then.
+void LogCommitter::await_slow_sync(Lock& lock) {
+  if (!syncing_since_ || clock_.steady() - *syncing_since_ < longest_sync) return;
+  log(LogLevel::warning,
+      fmt::format(
+          "the disk has been syncing the log for {} s: writes wait for it",
+          std::chrono::floor<std::chrono::seconds>(clock_.steady() - *syncing_since_).count()));
+  synced_.wait(lock, [this] { return !syncing_since_; });
 }
 
 void LogCommitter::take_gathered() {
@@ -196,11 +210,11 @@ Waiter* LogCommitter::next_leader() const {
 void LogCommitter::fail(const std::system_error& error) {
   const auto message = fmt::format(
       "{}; the effects of the calls under way may be lost. The engine takes no more writes, and "
-      "answers no reads once it holds what is not on disk; make the disk good again, then run "
-      "BGREWRITEAOF or open the folder anew",
+      "answers no reads once it holds what is not on disk; make the disk good again: a call then "
+      "has the engine write its files anew within seconds, and BGREWRITEAOF at once",
       error.what());
   log(LogLevel::error, message);
-  failure_.emplace(error_of_disk(error).errc(), message, Effect::unknown);
+  failure_.emplace(Errc::out_of_space, message, Effect::unknown);  // whatever the disk said
   failed_ = true;
   buffer_.clear();
   unsynced_ = nullptr;
@@ -249,6 +263,7 @@ void LogCommitter::sync_written(Lock& lock) {
   const auto file = std::exchange(unsynced_, nullptr);
   if (!file) return;
   std::optional<std::system_error> error;
+  syncing_since_ = clock_.steady();
   lock.unlock();
   try {
     file->sync();
@@ -257,6 +272,8 @@ void LogCommitter::sync_written(Lock& lock) {
     error = thrown;
   }
   lock.lock();
+  syncing_since_.reset();
+  synced_.notify_all();
   if (!error || failed_) return;
   fail(*error);
   if (leading_) return;  // the leader completes the waits
@@ -307,6 +324,7 @@ void LogCommitter::Lead::recover() {
   committer_.failure_.reset();
   committer_.committed_.store(committer_.appended_);
   committer_.failed_ = false;
+  log(LogLevel::warning, "the engine has written its files anew, and takes writes again");
 }
 
 }  // namespace sluice::engine

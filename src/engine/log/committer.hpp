@@ -9,7 +9,7 @@
 ///
 /// After a failed write or sync it is not known what the disk holds, and a second fsync may report
 /// success falsely. So a failure is final: the calls under way fail with effect `unknown`, nothing
-/// is appended any more, and only a rewritten base ends this state.
+/// is appended any more, and only a rewritten base ends this state. Each is Errc::out_of_space.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,8 @@ namespace sluice::engine {
 /// When an execution counts as committed.
 enum class Fsync {
   always,    ///< when it is on disk
-  everysec,  ///< when the operating system has it; it goes to disk each second
+  everysec,  ///< when the operating system has it; it goes to disk each second, and while that
+             ///< takes longer than two seconds nothing more is committed
   never,     ///< when the operating system has it; that decides when it goes to disk
 };
 
@@ -119,6 +120,7 @@ class LogCommitter final : public Driver {
   bool has_work() const noexcept { return !leading_ && !failed_ && !is_committed(appended_); }
   void take_gathered();
   void write_gathered(Lock& lock, bool sync);
+  void await_slow_sync(Lock& lock);
   void lead(Lock& lock);
   void step_down(Lock& lock);
   std::vector<Wait*> take_done();
@@ -158,6 +160,8 @@ class LogCommitter final : public Driver {
   std::shared_ptr<File> unsynced_;  // written to since the last sync (everysec)
   std::optional<Clock::TimerId> sync_timer_;
   bool sync_due_ = false;
+  std::optional<SteadyTime> syncing_since_;  // sync_written()
+  std::condition_variable synced_;
 };
 
 }  // namespace sluice::engine

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -263,6 +264,26 @@ std::vector<std::string> names_in(const std::string& folder) {
     names.push_back(at->path().filename());
   if (error) throw std::system_error{error, "cannot list the folder " + folder};
   return names;
+}
+
+int server_in(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code gone;  // a process that has ended, or is not to be seen
+  const auto inside = fs::canonical(folder, gone).string() + '/';
+  for (fs::directory_iterator process{"/proc", gone}, end; !gone && process != end;
+       process.increment(gone)) {
+    const auto pid = parse_integer<int>(process->path().filename().string());
+    std::string name;
+    if (!pid || !std::getline(std::ifstream{process->path() / "comm"}, name)) continue;
+    if (name != "redis-server" && name != "valkey-server" && name != "keydb-server") continue;
+    std::error_code hidden;
+    for (fs::directory_iterator file{process->path() / "fd", hidden}; !hidden && file != end;
+         file.increment(hidden)) {
+      std::error_code closed;
+      if (fs::read_symlink(file->path(), closed).string().starts_with(inside)) return *pid;
+    }
+  }
+  return 0;
 }
 
 Error error_of_disk(const std::system_error& error) {

@@ -68,9 +68,13 @@ std::unique_ptr<Folder> find_folder(const std::string& path, Links links = Links
 /// The names in a folder. Throws std::system_error that names it.
 std::vector<std::string> names_in(const std::string& folder);
 
-/// As an Error that says what to do: out_of_space, or corrupt where the disk itself fails, or
-/// bad_argument where the path is not one that this user can use.
+/// What fails while a folder is opened, as an Error that says what to do: out_of_space, or corrupt
+/// where the disk itself fails, or bad_argument where the path is not one that this user can use.
 Error error_of_disk(const std::system_error& error);
+
+/// The process of a redis-server that has a file of that folder open; 0: none that /proc shows to
+/// this process. It locks nothing.
+int server_in(const std::string& folder);
 
 /// Reads a small file whole. Throws Error{corrupt} when it is larger than `most` bytes.
 std::string read_all(const File& file, const std::string& name, std::size_t most);

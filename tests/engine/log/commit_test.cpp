@@ -1,7 +1,9 @@
 // Group commit: how many syncs there are, which thread does them, and what waits for them.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "engine/embedded_store.hpp"
@@ -9,12 +11,14 @@
 #include "sluice/metrics.hpp"
 #include "sluice/when_all.hpp"
 #include "support/collected_log.hpp"
+#include "support/comes_true.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice::engine {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace std::string_view_literals;
 using test::MemoryDisk;
 
 constexpr const char* increment_file = "appendonly.aof.1.incr.aof";
@@ -203,6 +207,26 @@ TEST(GroupCommit, SyncsEachSecondWithEverysec) {
   EXPECT_EQ(disk.syncs(), before + 1);
 }
 
+TEST(GroupCommit, E10_WithEverysecAWriteWaitsForASyncOfTwoSeconds) {
+  const sluice::test::CollectedLog log;
+  MemoryDisk disk;
+  VirtualClock clock;
+  const auto store = open_embedded({.fsync = Fsync::everysec, .clock = &clock}, disk.folder());
+  store->run({"SET", "a", "1"}).get();
+  disk.hold_syncs();
+  clock.advance(1s);
+  await([&] { return disk.is_syncing(); });
+  clock.advance(1999ms);
+  store->run({"SET", "b", "1"}).get();
+  clock.advance(1ms);
+  std::thread writer{[&] { store->run({"SET", "c", "1"}).get(); }};
+  EXPECT_TRUE(sluice::test::comes_true([&] { return log.count("syncing the log for 2 s") == 1; }));
+  EXPECT_EQ(disk.content(increment_file).find("\r\nc\r\n"), std::string::npos);
+  disk.release_syncs();
+  writer.join();
+  EXPECT_NE(disk.content(increment_file).find("\r\nc\r\n"), std::string::npos);
+}
+
 TEST(GroupCommit, RefusesWritesAfterASyncOfEverysecFailed) {
   const sluice::test::CollectedLog log;
   MemoryDisk disk;
@@ -250,6 +274,68 @@ TEST(GroupCommit, CO11_WhatWasReadIsThereAfterACrash) {
             << (for_good ? " for good" : " once");
       }
 }
+
+/// What a call throws; nothing: it was answered.
+std::optional<Error> refusal(Store& store, Words words) {
+  try {
+    store.run(words).get();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+class DiskUnderWay : public testing::TestWithParam<int> {
+ protected:
+  const sluice::test::CollectedLog log_;
+  MemoryDisk disk_;
+  VirtualClock clock_;
+  std::unique_ptr<EmbeddedStore> store_ = open_embedded({.clock = &clock_}, disk_.folder());
+};
+
+TEST_P(DiskUnderWay, E08_WhatItRefusesIsOneKindOfError) {
+  for (const std::size_t operation : {0, 1}) {  // the write, or its sync
+    disk_.fail(disk_.operations() + operation, GetParam(), true);
+    const auto first = refusal(*store_, std::array{"SET"sv, "a"sv, "1"sv});
+    const auto write = refusal(*store_, std::array{"SET"sv, "a"sv, "1"sv});
+    const auto read = refusal(*store_, std::array{"GET"sv, "a"sv});
+    ASSERT_TRUE(first && write && read);
+    EXPECT_EQ(first->effect(), Effect::unknown);
+    EXPECT_EQ(write->effect(), Effect::none);
+    EXPECT_EQ(read->effect(), Effect::none);
+    for (const auto& error : {*first, *write, *read})
+      EXPECT_EQ(error.errc(), Errc::out_of_space) << error.message();
+    disk_.heal();
+    EXPECT_FALSE(refusal(*store_, std::array{"BGREWRITEAOF"sv})) << "it was begun";
+    store_->rewrite();
+    EXPECT_FALSE(refusal(*store_, std::array{"SET"sv, "a"sv, "2"sv}));
+  }
+}
+
+TEST_P(DiskUnderWay, S03_WhenItIsGoodAgainACallHasTheEngineMended) {
+  store_->run({"SET", "a", "1"}).get();
+  disk_.fail(disk_.operations(), GetParam(), true);
+  EXPECT_TRUE(refusal(*store_, std::array{"SET"sv, "a"sv, "2"sv}));
+  constexpr int seconds = 600;
+  for (int i = 0; i < seconds; ++i) {
+    clock_.advance(1s);
+    EXPECT_TRUE(refusal(*store_, std::array{"GET"sv, "a"sv}));
+  }
+  EXPECT_LE(log_.count("could not be rewritten"), seconds / 8 + 4U) << "it tries now and then";
+  disk_.heal();
+  EXPECT_TRUE(sluice::test::comes_true([&] {
+    clock_.advance(1s);
+    return !refusal(*store_, std::array{"SET"sv, "b"sv, "3"sv});
+  }));
+  EXPECT_EQ(log_.count("takes writes again"), 1U) << log_.text();
+  store_ = nullptr;
+  disk_.cut_power();
+  store_ = open_embedded({}, disk_.folder());
+  EXPECT_EQ(store_->run({"MGET", "a", "b"}).get(),
+            Value::array({Value::bulk_string("2"), Value::bulk_string("3")}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, DiskUnderWay, testing::Values(EIO, EROFS, ENOSPC, EDQUOT, EFBIG));
 
 TEST(GroupCommit, NeverSyncsWithNeverButAtARewrite) {
   MemoryDisk disk;
