@@ -92,7 +92,7 @@ bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool m
   const auto born = store.run({"HGET", keys.sale, "born"}).get();
   store.run(scripts::sale_shut, {keys.sale}, {shut_as_rolled_back, born.as_text()}, repeatable)
       .get();
-  log(LogLevel::error, rolled_back(sale.name, orders.describe()));
+  if (!known.is_shut) log(LogLevel::error, rolled_back(sale.name, orders.describe()));
   return true;
 }
 
