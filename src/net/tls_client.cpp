@@ -19,7 +19,7 @@ constexpr std::size_t most_told = 1000;
 
 TlsClient::TlsClient(TlsClientOptions options)
     : options_(std::move(options)),
-      watch_(options_.files),
+      watch_({options_.files.certificate, options_.files.key, options_.files.ca}),
       context_(TlsContext::for_client(options_.files)) {}
 
 void TlsClient::read_again() {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "net/file_watch.hpp"
 #include "net/tls.hpp"
-#include "net/tls_file_watch.hpp"
 
 namespace sluice::net {
 
@@ -46,7 +46,7 @@ class TlsClient {
 
   const TlsClientOptions options_;
   std::mutex mutex_;
-  TlsFileWatch watch_;  // began before `context_` was made, so that no change is missed
+  FileWatch watch_;  // began before `context_` was made, so that no change is missed
   TlsContext context_;
   std::set<std::pair<std::string, WallTime>> told_;
 };

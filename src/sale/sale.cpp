@@ -132,7 +132,9 @@ class Sale::Impl {
       throw Error{Errc::bad_argument, fmt::format("sale '{}': the payment is of sale '{}'",
                                                   definition_.name, sale::shown(payment.sale))};
     orders.payments().keep(payment);
-    return sale::Settlement{store_, definition_, orders}.pay(payment);
+    return sale::after_commit([&] {
+      return sale::Settlement{store_, definition_, orders}.pay(payment);
+    });
   }
 
   std::size_t expire(OrderStore& orders, std::size_t most) {

@@ -248,7 +248,7 @@ EndedOrder Settlement::end(const SaleOrder& order, OrderState state, const std::
     ended = orders_.end_order(sale_.name, order.id, state, reason);
     ended.now |= result.inserted == 1;
   }
-  settle(order.id);
+  after_commit([&] { settle(order.id); });
   return ended;
 }
 
@@ -308,8 +308,10 @@ PaymentResult Settlement::pay(const Payment& payment) {
   auto result = orders_.payments().apply(payment);
   if (result.state != PaymentState::asking || !result.order) return result;
   const bool now = result.now;
-  settle(result.order->order.id);
-  result = orders_.payments().apply(payment);
+  after_commit([&] {
+    settle(result.order->order.id);
+    result = orders_.payments().apply(payment);
+  });
   result.now = now;
   return result;
 }
@@ -326,7 +328,7 @@ UnitsResult Settlement::cancel_units(const SaleOrder& order, std::int64_t units,
   check_gate();
   auto result = orders_.payments().cancel_units(sale_.name, order.id, units, key, reason);
   if (result.outcome == UnitsResult::Outcome::unknown) check_on_its_way(order);
-  settle(order.id);
+  after_commit([&] { settle(order.id); });
   return result;
 }
 
@@ -384,7 +386,7 @@ bool Settlement::change_stock(std::int64_t stock) {
                                known, orders_.describe(), last));
     const auto change = orders_.begin_stock_change(sale_.name, stock);
     if (change) {
-      if (!settle(*change) && change->now) return false;
+      if (!after_commit([&] { return settle(*change); }) && change->now) return false;
       continue;
     }
     const auto there = stock_there();

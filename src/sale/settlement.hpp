@@ -49,6 +49,13 @@ Entered enter(Store& store, const SaleDefinition& sale, OrderStore& orders);
 std::optional<SaleRecovery> recover_if_needed(Store& store, const std::string& name,
                                               OrderStore& orders);
 
+/// What the database has committed stands, whatever fails behind it: no failure says that nothing
+/// has happened.
+decltype(auto) after_commit(auto&& work) try { return work(); } catch (const Error& failure) {
+  if (failure.effect() == Effect::unknown) throw;
+  throw Error{failure.errc(), failure.message(), Effect::unknown};
+}
+
 /// Blocks the thread. Throws what the store and the database throw.
 class Settlement {
  public:
@@ -90,6 +97,7 @@ class Settlement {
   void give_back(const OrderReturn& what);
   void retake(const OrderReturn& what);
   bool settle(const StockChange& change);
+  bool change_stock(std::int64_t stock, bool& has_begun);
   InsertResult insert_ended(const SaleOrder& order, OrderState state, const std::string& reason);
   void check_on_its_way(const SaleOrder& order);
   void check_gate() const;

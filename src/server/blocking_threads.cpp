@@ -81,7 +81,8 @@ bool BlockingThreads::may_begin(const std::string& subject) const {
 void BlockingThreads::serve(const std::stop_token& stop) {
   std::unique_ptr<OrderStore> orders;
   const Orders connected = [&]() -> OrderStore& {
-    if (!orders) orders = open_order_store(orders_url_, {.answer = limits_.call});
+    if (!orders)
+      orders = open_order_store(orders_url_, {.answer = limits_.call, .makes_file = false});
     return *orders;
   };
   for (;;) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_value.hpp"
+#include "http/asking_page.hpp"
 #include "http/text.hpp"
 #include "server/bearer.hpp"
 #include "server/pages/cookies.hpp"
@@ -22,36 +23,8 @@ Unexpected<http::Response> refuse_operator(const http::ProblemType& type, std::s
   return Unexpected{refuse_credentials(type, detail)};
 }
 
-/// "https://shop.example:8443" of Host "shop.example:8443". The scheme does not count: a proxy may
-/// speak TLS for us. A browser leaves out the port that its scheme has anyway; some proxies do not.
-bool is_of_host(std::string_view origin, std::string_view host) {
-  const auto colon = origin.find("://");
-  if (colon == origin.npos) return false;
-  const auto page = origin.substr(colon + 3);
-  const auto usual_port = origin.starts_with("https:") ? ":443" : ":80";
-  return http::same_word(page, host) ||
-         http::same_word(fmt::format("{}{}", page, usual_port), host);
-}
-
-enum class AskingPage { ours, anothers, unknown };
-
-/// What a browser says of the page that asks. Where it tells the site (newer ones do, but over
-/// plain HTTP), that decides; else the origin does.
-AskingPage asking_page(const http::Request& request) {
-  if (request.count("Sec-Fetch-Site") > 1 || request.count("Origin") > 1)
-    return AskingPage::anothers;
-  if (const auto site = request.field("Sec-Fetch-Site"))
-    return *site == "same-origin" ? AskingPage::ours : AskingPage::anothers;
-  if (const auto origin = request.field("Origin"))
-    return is_of_host(*origin, request.field("Host").value_or("")) ? AskingPage::ours
-                                                                   : AskingPage::anothers;
-  return AskingPage::unknown;
-}
-
 http::Response not_from_our_page() {
-  return http::problem(problems::not_same_origin,
-                       "a browser's Origin is that of Host, or its Sec-Fetch-Site is same-origin; "
-                       "a proxy in front passes Host on; a program uses Authorization: Bearer");
+  return http::problem(problems::not_same_origin, only_of_our_pages);
 }
 
 /// Of JSON or of a form.
@@ -96,12 +69,20 @@ Expected<Operators::Proof, http::Response> Operators::prove(const http::Request&
   }
   if (request.field("Authorization")) {
     auto id = keys_.who_asks(request, Scope::operate);
-    if (!id) return Unexpected{std::move(id.error())};
-    return Proof{{.id = std::move(*id)}, false};
+    if (id) return Proof{{.id = std::move(*id)}, false};
+    if (auto reader = keys_.who_asks(request, Scope::read))
+      return Proof{{.id = std::move(*reader), .may_act = false}, false};
+    return Unexpected{std::move(id.error())};
   }
   auto who = by_cookie(request);
   if (!who) return Unexpected{std::move(who.error())};
   return Proof{std::move(*who)};
+}
+
+/// Empty: none with that id is good for anything here.
+std::optional<ShopKey> Operators::find_key(std::string_view id) const {
+  auto key = keys_.find(id, Scope::operate);
+  return key ? key : keys_.find(id, Scope::read);
 }
 
 /// A cookie names the key by a part of its digest: one of a key that was taken away, or replaced
@@ -112,12 +93,15 @@ Expected<Operator, http::Response> Operators::by_cookie(const http::Request& req
     return refuse_operator(problems::unknown_key,
                            "log in at /console, or send Authorization: Bearer KEY");
   const auto claims = cookies_.check(word, audience, clock_.wall());
-  const auto* const key = claims ? keys_.find(claims->subject, Scope::operate) : nullptr;
+  const auto key = claims ? find_key(claims->subject) : std::nullopt;
   const auto named = claims ? claims->more.find(key_claim) : decltype(claims->more.end()){};
   if (!key || named == claims->more.end() || named->second != key->mark() ||
       ended_.has(claims->nonce))
     return refuse_operator(problems::unknown_key, the_login_has_ended);
-  return Operator{.id = claims->subject, .login = claims->nonce, .until = claims->expires};
+  return Operator{.id = claims->subject,
+                  .may_act = std::ranges::count(key->scopes, Scope::operate) > 0,
+                  .login = claims->nonce,
+                  .until = claims->expires};
 }
 
 std::optional<http::Response> Operators::refuse_ended(const Operator& who) {
@@ -134,7 +118,9 @@ Expected<Operator, http::Response> Operators::who_asks(const http::Request& requ
 Expected<Operator, http::Response> Operators::who_acts(const http::Request& request) const {
   auto proof = prove(request);
   if (!proof) return Unexpected{std::move(proof.error())};
-  if (proof->is_of_browser && asking_page(request) != AskingPage::ours)
+  if (!proof->who.may_act)
+    return refuse_operator(problems::not_allowed, "the key is good for 'read', not for 'operate'");
+  if (proof->is_of_browser && http::asking_page(request) != http::AskingPage::ours)
     return Unexpected{not_from_our_page()};
   return std::move(proof->who);
 }
@@ -143,11 +129,12 @@ Expected<Operator, http::Response> Operators::who_acts(const http::Request& requ
 /// right key comes in however often others failed: nobody guesses one, and nobody who shares an
 /// address with an operator, or a proxy, keeps him out.
 Operators::Login Operators::log_in(const http::Request& request) {
-  if (asking_page(request) == AskingPage::anothers) return {not_from_our_page(), {}};
+  if (http::asking_page(request) == http::AskingPage::anothers) return {not_from_our_page(), {}};
   const auto word = key_in(request.body());
   if (!word)
     return {http::problem(problems::bad_body, "send key=sk... or {\"key\":\"sk...\"}"), {}};
-  const auto id = keys_.check(*word, Scope::operate);
+  auto id = keys_.check(*word, Scope::operate);
+  if (!id) id = keys_.check(*word, Scope::read);
   if (!id) return {refuse_login(request.client(), id.error()), {}};
   http::Response answer{.status = 204};
   answer.add("Set-Cookie", cookie_for(*id, request.came_by_tls()));
@@ -164,22 +151,21 @@ http::Response Operators::refuse_login(const std::string& client, ShopKeys::Refu
   log(LogLevel::warning,
       fmt::format("console: a login from {} failed", client.empty() ? "a unix socket" : client));
   if (why == ShopKeys::Refusal::other_scope)
-    return refuse_credentials(problems::not_allowed, "the key is not good for 'operate'");
+    return refuse_credentials(problems::not_allowed, "the key is not good for 'operate' or 'read'");
   return refuse_credentials(problems::unknown_key, "the key is none of this service");
 }
 
 std::string Operators::cookie_for(const std::string& id, bool is_tls) const {
-  const auto token =
-      cookies_.sign({.subject = id,
-                     .audience = std::string{audience},
-                     .expires = clock_.wall() + login_lasts,
-                     .more = {{std::string{key_claim}, keys_.find(id, Scope::operate)->mark()}}});
+  const auto token = cookies_.sign({.subject = id,
+                                    .audience = std::string{audience},
+                                    .expires = clock_.wall() + login_lasts,
+                                    .more = {{std::string{key_claim}, find_key(id)->mark()}}});
   return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{}", cookie, token,
                      std::chrono::seconds{login_lasts}.count(), is_tls ? "; Secure" : "");
 }
 
 Operators::Logout Operators::log_out(const http::Request& request) {
-  if (asking_page(request) == AskingPage::anothers) return {not_from_our_page(), {}};
+  if (http::asking_page(request) == http::AskingPage::anothers) return {not_from_our_page(), {}};
   auto who = who_asks(request);
   if (who && !who->login.empty()) ended_.end(who->login, *who->until);
   http::Response answer{.status = 204};

@@ -1,5 +1,6 @@
 #include "server/problems.hpp"
 
+#include "sale/database_failure.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::server {
@@ -9,8 +10,7 @@ using namespace std::chrono_literals;
 
 const http::ProblemType& kind_of(const Error& failure) {
   if (failure.effect() == Effect::unknown) return problems::effect_unknown;
-  if (failure.errc() == Errc::database || failure.errc() == Errc::corrupt)
-    return problems::database_failed;
+  if (sale::is_of_database(failure)) return problems::database_failed;
   if (failure.errc() == Errc::overloaded) return problems::busy;
   return problems::store_failed;
 }

@@ -62,6 +62,11 @@ class Service {
   std::uint16_t port() const noexcept;
   std::uint16_t health_port() const noexcept;
   Shop& shop() noexcept { return shop_; }
+  /// Keys that are not among these are good no more, nor are logins by them.
+  void replace_shop_keys(const ShopKeys& keys) {
+    shop_keys_.replace(keys);
+    snapshots_.end_streams();
+  }
   /// As http::Server::replace_tls().
   void replace_tls(const net::TlsContext& tls) { http_->replace_tls(tls); }
 
@@ -78,12 +83,13 @@ class Service {
   std::string troubles_text() const;
   Snapshots::Load load();
   std::string answers_text();
+  std::string needs_text();
   void look_again(const std::stop_token& stop, std::chrono::milliseconds every);
 
   Shop shop_;
   RateLimits limits_;
   const Buyers buyers_;
-  const ShopKeys shop_keys_;
+  ShopKeys shop_keys_;
   BlockingThreads threads_;
   const TokenKeys signing_;  // tickets, and what browsers keep
   QueueApi queue_;

@@ -8,6 +8,7 @@
 #include "base/integer.hpp"
 #include "base/thread.hpp"
 #include "sale/buckets/bucket_name.hpp"
+#include "sale/database_failure.hpp"
 #include "sale/definition.hpp"
 #include "sale/store_of_sale.hpp"
 #include "sale/streams.hpp"
@@ -20,7 +21,7 @@ namespace {
 constexpr std::chrono::seconds shortest_call{1};
 
 std::unique_ptr<OrderStore> open_orders_of_workers(const ShopOptions& options) {
-  return open_order_store(options.orders, {.answer = options.longest_call});
+  return open_order_store(options.orders, {.answer = options.longest_call, .makes_file = false});
 }
 
 constexpr std::string_view name_of(Needed needed) {
@@ -419,7 +420,7 @@ void Shop::look_at_sales() try {
   list_again();
   shut_what_is_sold_elsewhere();
 } catch (const Error& failure) {
-  if (failure.errc() == Errc::database || failure.errc() == Errc::corrupt) throw;
+  if (sale::is_of_database(failure)) throw;
   log(LogLevel::warning, fmt::format("sales: {}", failure.what()));
 }
 

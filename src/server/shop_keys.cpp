@@ -24,7 +24,7 @@ constexpr std::string_view the_file = "the file of the shop's keys";
 constexpr std::string_view prefix = "sk.";
 constexpr std::size_t longest_id = 32;
 constexpr std::size_t secret_size = 43;  // 32 bytes in base64url
-constexpr std::array all_scopes{Scope::orders, Scope::operate, Scope::tools};
+constexpr std::array all_scopes{Scope::orders, Scope::operate, Scope::read, Scope::tools};
 
 bool is_id(std::string_view id) {
   constexpr std::string_view known =
@@ -76,6 +76,7 @@ std::string_view to_string(Scope scope) noexcept {
   switch (scope) {
     case Scope::orders: return "orders";
     case Scope::operate: return "operate";
+    case Scope::read: return "read";
     case Scope::tools: return "tools";
   }
   return "?";
@@ -93,13 +94,14 @@ std::vector<Scope> scopes_of(std::string_view words) {
   return scopes;
 }
 
-ShopKeys::ShopKeys(std::vector<ShopKey> keys) : keys_(std::move(keys)) {
-  if (keys_.size() > most) refuse(fmt::format("there are more than {} keys", most));
-  for (const auto& key : keys_) {
+ShopKeys::ShopKeys(std::vector<ShopKey> keys) {
+  if (keys.size() > most) refuse(fmt::format("there are more than {} keys", most));
+  for (const auto& key : keys) {
     check_key(key);
-    if (std::ranges::count(keys_, key.id, &ShopKey::id) > 1)
+    if (std::ranges::count(keys, key.id, &ShopKey::id) > 1)
       refuse(fmt::format("key '{}' stands there twice", key.id));
   }
+  held_->keys.store(std::make_shared<const Keys>(std::move(keys)));
 }
 
 ShopKeys ShopKeys::load(const std::string& path) {
@@ -120,9 +122,10 @@ Expected<std::string, ShopKeys::Refusal> ShopKeys::check(std::string_view word, 
   if (!word.starts_with(prefix)) return Unexpected{Refusal::unknown};
   const auto dot = word.find('.', prefix.size());
   if (dot == word.npos || word.size() - dot - 1 != secret_size) return Unexpected{Refusal::unknown};
+  const auto keys = held_->keys.load();
   const auto key =
-      std::ranges::find(keys_, word.substr(prefix.size(), dot - prefix.size()), &ShopKey::id);
-  if (key == keys_.end() || !equal_in_constant_time(sha256(word.substr(dot + 1)), key->digest))
+      std::ranges::find(*keys, word.substr(prefix.size(), dot - prefix.size()), &ShopKey::id);
+  if (key == keys->end() || !equal_in_constant_time(sha256(word.substr(dot + 1)), key->digest))
     return Unexpected{Refusal::unknown};
   if (std::ranges::find(key->scopes, scope) == key->scopes.end())
     return Unexpected{Refusal::other_scope};
@@ -134,11 +137,12 @@ std::string ShopKey::mark() const {
   return hex_of(sha256(digest)).substr(0, enough);
 }
 
-const ShopKey* ShopKeys::find(std::string_view id, Scope scope) const noexcept {
-  const auto key = std::ranges::find(keys_, id, &ShopKey::id);
-  if (key == keys_.end() || std::ranges::find(key->scopes, scope) == key->scopes.end())
-    return nullptr;
-  return &*key;
+std::optional<ShopKey> ShopKeys::find(std::string_view id, Scope scope) const {
+  const auto keys = held_->keys.load();
+  const auto key = std::ranges::find(*keys, id, &ShopKey::id);
+  if (key == keys->end() || std::ranges::find(key->scopes, scope) == key->scopes.end())
+    return std::nullopt;
+  return *key;
 }
 
 Expected<std::string, http::Response> ShopKeys::who_asks(const http::Request& request,

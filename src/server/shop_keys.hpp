@@ -1,7 +1,10 @@
 /// The shop's own keys: its programs and its operators prove themselves by them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +18,7 @@ namespace sluice::server {
 enum class Scope : std::uint8_t {
   orders,   ///< any buyer's orders: to read, cancel and refund them
   operate,  ///< the console: to close a sale, revive, settle, pause
+  read,     ///< to see what the console shows, and to change nothing
   tools,    ///< locks, numbers, ids and Bloom filters
 };
 /// "orders" ...
@@ -34,25 +38,30 @@ struct ShopKey {
 /// SCOPE,SCOPE HEX`: HEX is the SHA-256 of the secret, so who reads the file cannot ask with it. To
 /// change a key, add a line for the new one, and take the old line away when nobody uses it.
 ///
+/// Copies are the same keys: what replaces those of one replaces those of all.
+///
 /// Threads: any.
 class ShopKeys {
  public:
   static constexpr std::size_t most = 256;
 
   /// None: nobody is let in.
-  ShopKeys() = default;
+  ShopKeys() : ShopKeys(std::vector<ShopKey>{}) {}
   /// Throws Error{bad_argument}: more than `most`, an id or digest of another form, an id twice, no
   /// scope.
   explicit ShopKeys(std::vector<ShopKey> keys);
   /// Throws Error{bad_argument} that names the file and the line.
   static ShopKeys load(const std::string& path);
 
-  bool is_empty() const noexcept { return keys_.empty(); }
+  /// From now on these are good, and no others: also logins by a key that is gone end.
+  void replace(const ShopKeys& keys) { held_->keys.store(keys.held_->keys.load()); }
+
+  bool is_empty() const noexcept { return held_->keys.load()->empty(); }
   /// The id of the key that `word` is; empty: it is none, or not for that. About a microsecond.
   enum class Refusal : std::uint8_t { unknown, other_scope };
   Expected<std::string, Refusal> check(std::string_view word, Scope scope) const;
-  /// Null: there is none with that id, or it is not for that.
-  const ShopKey* find(std::string_view id, Scope scope) const noexcept;
+  /// Empty: there is none with that id, or it is not for that.
+  std::optional<ShopKey> find(std::string_view id, Scope scope) const;
   /// The id of the key that a request brings in `Authorization: Bearer`, or the answer to it: 401
   /// unknown-key, 403 not-allowed.
   Expected<std::string, http::Response> who_asks(const http::Request& request, Scope scope) const;
@@ -61,7 +70,11 @@ class ShopKeys {
   static constexpr std::string_view credentials = "shop";
 
  private:
-  std::vector<ShopKey> keys_;
+  using Keys = std::vector<ShopKey>;
+  struct Held {
+    std::atomic<std::shared_ptr<const Keys>> keys;
+  };
+  std::shared_ptr<Held> held_ = std::make_shared<Held>();
 };
 
 /// A new key, and the line of the file that lets it in. Throws Error{bad_argument}.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "http/asking_page.hpp"
 #include "server/problems.hpp"
 #include "server/this_machine.hpp"
 
@@ -12,12 +13,6 @@ constexpr std::size_t longest_name = 200;
 
 Unexpected<http::Response> refuse_call(const http::ProblemType& type, std::string_view detail) {
   return Unexpected{http::problem(type, detail)};
-}
-
-/// A browser says of which site the page is that asks; programs say nothing.
-bool is_of_another_site(const http::Request& request) {
-  const auto site = request.field("Sec-Fetch-Site");
-  return site && *site != "same-origin" && *site != "none";
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
@@ -31,8 +26,8 @@ Expected<std::string, http::Response> ToolsDoor::caller_of(const http::Request& 
                        "make one: sluice serve key --id NAME --scopes tools; put the line that it "
                        "shows into a file, and begin the service with --shop-keys FILE; "
                        "--local-operator is for a machine of your own");
-  if (is_of_another_site(request))
-    return refuse_call(problems::not_allowed, "a page of another site asks");
+  if (http::asking_page(request) == http::AskingPage::anothers)
+    return refuse_call(problems::not_same_origin, only_of_our_pages);
   if (!is_local(request)) return refuse_call(problems::other_host, only_local);
   return std::string{};
 }
@@ -51,10 +46,11 @@ Expected<ToolCall, http::Response> ToolsDoor::call_of(const http::Request& reque
 
 http::Route ToolsDoor::route(http::Route route) const {
   route.credentials = ShopKeys::credentials;
-  route.problems.insert(route.problems.end(),
-                        {&problems::bad_parameter, &problems::unknown_key, &problems::not_allowed,
-                         &problems::no_shop_keys, &problems::other_host, &problems::wrong_kind,
-                         &problems::store_failed, &problems::effect_unknown, &problems::busy});
+  route.problems.insert(
+      route.problems.end(),
+      {&problems::bad_parameter, &problems::unknown_key, &problems::not_allowed,
+       &problems::no_shop_keys, &problems::other_host, &problems::not_same_origin,
+       &problems::wrong_kind, &problems::store_failed, &problems::effect_unknown, &problems::busy});
   return route;
 }
 

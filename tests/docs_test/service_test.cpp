@@ -61,7 +61,7 @@ TEST(DocsService, TablesOfASalesDatabaseAreNamed) {
 TEST(DocsService, TheLifeOfAnOrderIsTheTableThatProgramsGoBy) {
   std::vector<std::string> rows;
   bool is_in_table = false;
-  for (const auto& line : read_lines("docs/sale.md")) {
+  for (const auto& line : read_lines(test::source_path("docs/sale.md"))) {
     is_in_table = line.starts_with("| from |") || (is_in_table && line.starts_with('|'));
     if (is_in_table && line.starts_with("| `")) rows.push_back(line);
   }

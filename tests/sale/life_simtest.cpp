@@ -547,5 +547,60 @@ TEST(SaleLife, SV05_AnArchiveLeavesNoOrderUnpaidForEver) {
   EXPECT_EQ(life.state(ann), OrderState::refunding);
 }
 
+/// What the database has of a sale.
+std::string written(Life& life, const SaleOrder& order) {
+  const auto row = life.payments().find("s", order.id);
+  auto text = fmt::format("{} changes", life.orders().last_stock_change("s"));
+  if (row)
+    text += fmt::format(", {} {} {}", to_string(row->order.state), row->version, row->returned);
+  for (const auto state : {PaymentState::waiting, PaymentState::asking, PaymentState::applied})
+    text += fmt::format(", {}", life.payments().list("s", state, 9).size());
+  return text;
+}
+
+/// Each verb that writes into the database and asks the store then: the store refuses one of the
+/// commands. An Error that says "no effect" is believed, and the wish told anew under another key.
+TEST(SaleLife, AFailureOfTheStoreBehindACommitNeverSaysThatNothingHasHappened) {
+  using Verb = std::function<void(Sale&, OrderStore&, const SaleOrder&)>;
+  const std::vector<std::pair<std::string, Verb>> verbs{
+      {"cancel", [](Sale& sale, OrderStore& orders,
+                    const SaleOrder&) { sale.cancel(orders, {"ann"}, {"r"}, ""); }},
+      {"cancel_units",
+       [](Sale& sale, OrderStore& orders, const SaleOrder&) {
+         sale.cancel_units(orders, {"ann"}, {"r"}, 1, "key");
+       }},
+      {"pay late", [](Sale& sale, OrderStore& orders,
+                      const SaleOrder& order) { sale.pay(orders, Life::payment(order, "e1")); }},
+      {"change_stock",
+       [](Sale& sale, OrderStore& orders, const SaleOrder&) { sale.change_stock(orders, 20); }}};
+  int inputs = 0;
+  for (const auto& [name, verb] : verbs)
+    for (int step = 0;; ++step, ++inputs) {
+      Life life;
+      const auto order = *life.buy("ann", "r", 2).order;
+      life.work();
+      if (name == "pay late") {
+        life.pass(40min);
+        life.sale().expire(life.orders());
+      }
+      const auto before = written(life, order);
+      test::FaultyStore store{life.store()};
+      auto sale = Sale::load(store, "s").get();
+      int left = step;
+      store.plan = [&](std::string_view) {
+        return left-- == 0 ? test::Fault::refused : test::Fault::none;
+      };
+      try {
+        verb(*sale, life.orders(), order);
+      } catch (const Error& failure) {
+        if (failure.effect() == Effect::none)
+          EXPECT_EQ(written(life, order), before)
+              << name << " at step " << step << ": " << failure.what();
+      }
+      if (left >= 0) break;
+    }
+  EXPECT_GT(inputs, 12);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -19,7 +19,7 @@
 #include "cli/missing_places.hpp"
 #include "cli/sales_file.hpp"
 #include "cli/serve/commands.hpp"
-#include "net/tls_file_watch.hpp"
+#include "net/file_watch.hpp"
 #include "server/service.hpp"
 #include "sluice/bucketed_sale.hpp"
 #include "sluice/log.hpp"
@@ -122,15 +122,19 @@ void refuse_new_store(const Places& places, const Named& named) {
 
 /// Nobody named a sale: where nothing was ever sold somebody tries it, and should see something.
 void name_example(const ServeArgs& args, const Places& places, Store* store, Named& named) {
+  if (args.no_sales) return;
   auto there = store ? Sale::names(*store).get() : std::vector<std::string>{};
   if (!is_missing(places.orders))
     std::ranges::move(open_order_store(places.orders)->sales(), std::back_inserter(there));
+  std::ranges::sort(there);
+  there.erase(std::ranges::unique(there).begin(), there.end());
   std::erase(there, "example");
   if (there.empty() && !places.are_given && args.rooms.empty())
     return named.sales.push_back(sale_of("example=100"));
   throw Error{Errc::bad_argument,
               fmt::format("say what to serve: --sale NAME=UNITS makes a sale, --sale NAME serves "
-                          "one that is there, --sales FILE those of a file, --all every sale{}",
+                          "one that is there, --sales FILE those of a file, --all every sale, "
+                          "--no-sales the tools alone{}",
                           there.empty() ? "" : fmt::format("; there: {}", fmt::join(there, ", ")))};
 }
 
@@ -160,7 +164,8 @@ WaitingRoomDefinition room_of(const std::string& word) {
 /// Certificates that are renewed come into use without a restart. REQUIRES: one thread.
 class Certificates {
  public:
-  explicit Certificates(const net::TlsFiles& files) : files_(files), watch_(files) {}
+  explicit Certificates(const net::TlsFiles& files)
+      : files_(files), watch_({files.certificate, files.key}) {}
 
   bool are_used() const { return !files_.certificate.empty(); }
   /// Throws Error{bad_argument}, also for a key that is not private.
@@ -184,18 +189,45 @@ class Certificates {
 
  private:
   const net::TlsFiles files_;
-  net::TlsFileWatch watch_;
+  net::FileWatch watch_;
+};
+
+/// So do keys of the shop; a key that is taken out of the file is good no more. REQUIRES: one thread.
+class WatchedShopKeys {
+ public:
+  explicit WatchedShopKeys(const std::string& path) : path_(path), watch_({path}) {}
+
+  /// Throws Error{bad_argument}.
+  server::ShopKeys read() const {
+    return path_.empty() ? server::ShopKeys{} : server::ShopKeys::load(path_);
+  }
+  void look(server::Service& service) {
+    if (!watch_.have_changed()) return;
+    try {
+      service.replace_shop_keys(read());
+      log(LogLevel::info, "the keys of the shop were read again; those that are gone are refused");
+    } catch (const Error& wrong) {
+      log(LogLevel::error, fmt::format("the keys of the shop have changed and cannot be used; "
+                                       "those of before stay good: {}",
+                                       wrong.message()));
+    }
+  }
+
+ private:
+  const std::string path_;
+  net::FileWatch watch_;
 };
 
 server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
-                                  const Certificates& certificates) {
+                                  const Certificates& certificates,
+                                  const WatchedShopKeys& shop_keys) {
   server::ServiceOptions options;
   options.shop.orders = places.orders;
   if (places.store.starts_with("embedded:"))  // no other process has what a dead one took
     options.shop.worker.claim_after = 3s;
   if (args.claim_after > 0ms) options.shop.worker.claim_after = args.claim_after;
   if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
-  if (!args.shop_keys_file.empty()) options.shop_keys = server::ShopKeys::load(args.shop_keys_file);
+  options.shop_keys = shop_keys.read();
   options.http.listen = endpoint_of(args.listen);
   if (!options.keys && !args.believes_buyers && !net::is_of_this_machine(options.http.listen))
     throw Error{
@@ -315,15 +347,10 @@ net::Endpoint endpoint_of(const std::string& word) {
   return {.host = host, .port = *port, .unix_path = {}};
 }
 
-std::vector<Option> serve_options(ServeArgs& args) {
-  std::vector<Option> options{
-      {"--store", "URL",
-       "As of 'sluice --store'; without it $SLUICE_STORE, else an embedded engine",
-       into(args.store)},
-      {"--orders", "URL",
-       "sqlite:FILE, postgresql://..., mariadb://...; without it $SLUICE_ORDERS, else SQLite",
-       into(args.orders)},
-      {"--data", "FOLDER", "Where the embedded engine and SQLite lie", into(args.data)},
+namespace {
+
+std::vector<Option> sale_options(ServeArgs& args) {
+  return {
       {"--sale", "NAME[=UNITS[/BUCKETS]]",
        "Serve this sale, which is there; or define it, or join it, with its stock in so many "
        "buckets, each with numbers of its own: see buckets.md; may be repeated",
@@ -333,10 +360,16 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--all", "",
        "Serve every sale that store and database know, and those that other programs make",
        into(args.all)},
+      {"--no-sales", "", "Serve no sale: locks, numbers and what else tools.md has",
+       into(args.no_sales)},
       {"--room", "SALE=RATE[/INSIDE[/STAY]]",
        "A waiting room before this sale: so many are let in a second, are inside at a time (100), "
        "and each for so long at most (10m); may be repeated",
-       into(args.rooms)},
+       into(args.rooms)}};
+}
+
+std::vector<Option> door_options(ServeArgs& args) {
+  return {
       {"--listen", "ADDRESS", "HOST:PORT or the path of a unix socket", into(args.listen)},
       {"--health", "ADDRESS", "Where /livez, /readyz and /metrics are", into(args.health)},
       {"--keys", "FILE",
@@ -370,6 +403,21 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "more than a transaction may take; 0: 3 s in an embedded engine, else 30 s",
        into(args.claim_after)},
       {"--json", "", "The greeting as one JSON object, for programs", into(args.json)}};
+}
+
+}  // namespace
+
+std::vector<Option> serve_options(ServeArgs& args) {
+  std::vector<Option> options{
+      {"--store", "URL",
+       "As of 'sluice --store'; without it $SLUICE_STORE, else an embedded engine",
+       into(args.store)},
+      {"--orders", "URL",
+       "sqlite:FILE, postgresql://..., mariadb://...; without it $SLUICE_ORDERS, else SQLite",
+       into(args.orders)},
+      {"--data", "FOLDER", "Where the embedded engine and SQLite lie", into(args.data)}};
+  std::ranges::move(sale_options(args), std::back_inserter(options));
+  std::ranges::move(door_options(args), std::back_inserter(options));
   std::ranges::move(target_options(args), std::back_inserter(options));
   std::ranges::move(client_options(args), std::back_inserter(options));
   return options;
@@ -420,15 +468,21 @@ std::unique_ptr<Store> open_places(const ServeArgs& args, const Places& places, 
 
 int serve(const ServeArgs& args) {
   const StopOnSignal stop;
+  if (args.no_sales && (args.all || !args.sales.empty() || !args.sales_file.empty()))
+    throw Error{Errc::bad_argument, "--no-sales serves none: leave out --sale, --sales and --all"};
   const auto places = places_of(args);
   Certificates certificates{args.tls};
-  auto options = options_of(args, places, certificates);
+  WatchedShopKeys shop_keys{args.shop_keys_file};
+  auto options = options_of(args, places, certificates, shop_keys);
   auto named = named_by(args);
   const auto store = open_places(args, places, named);
   std::optional<LastResort> last_resort;
   auto service = begin(*store, options, named);
   greet(args, places, options, *service, *store);
-  while (stop.sleep_for(1s)) certificates.look(*service);
+  while (stop.sleep_for(1s)) {
+    certificates.look(*service);
+    shop_keys.look(*service);
+  }
   last_resort.emplace(args.notice + args.stop_within + 3s);
   service->stop(args.stop_within, args.notice);
   service.reset();  // waits for the batches of its workers

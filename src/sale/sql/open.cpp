@@ -8,8 +8,11 @@ std::unique_ptr<OrderStore> open_order_store(const std::string& url, OrderStoreL
   if (limits.answer < 1s || limits.answer > 24h)
     throw Error{Errc::bad_argument, "a call of a database may take 1 s to 24 h"};
   for (const auto& scheme : sale::schemes())
-    if (url.starts_with(scheme.prefix))
-      return std::make_unique<sale::SqlOrderStore>(scheme.dialect(url), limits);
+    if (url.starts_with(scheme.prefix)) {
+      auto dialect = scheme.dialect(url);
+      if (!limits.makes_file && dialect.check_before_reconnect) dialect.check_before_reconnect();
+      return std::make_unique<sale::SqlOrderStore>(std::move(dialect), limits);
+    }
   throw Error{Errc::bad_argument, std::string{"the URL of a database for orders begins with "} +
                                       std::string{sale::known_schemes()} + ", not with '" +
                                       url.substr(0, url.find(':')) + "'"};

@@ -112,10 +112,11 @@ std::vector<KeptPayment> SqlOrderPayments::list(const std::string& sale, Payment
                                                 std::size_t most,
                                                 const std::optional<PaymentPlace>& after) {
   const auto name = to_column(sale);
-  const auto order = fmt::format("sale_name = :n AND state = '{}'", to_string(state));
+  const auto which = fmt::format(
+      "{} AND state = '{}'", sale.empty() ? "sale_name <> :n" : "sale_name = :n", to_string(state));
   const auto end = fmt::format("ORDER BY received_us, provider, event LIMIT {}", most);
   const auto read = [&](Connection& at) -> std::vector<KeptPayment> {
-    if (!after) return fetch_payments(at.sql, fmt::format("{} {}", order, end), most, name);
+    if (!after) return fetch_payments(at.sql, fmt::format("{} {}", which, end), most, name);
     const auto last = kept(at.sql, {.provider = after->provider, .event = after->event});
     if (!last) return {};
     const auto event = to_column(after->event);
@@ -123,7 +124,7 @@ std::vector<KeptPayment> SqlOrderPayments::list(const std::string& sale, Payment
         at.sql,
         fmt::format("{0} AND (received_us > {1} OR (received_us = {1} AND (provider > '{2}' OR "
                     "(provider = '{2}' AND event > :e)))) {3}",
-                    order, last->received_at.time_since_epoch().count(), last->payment.provider,
+                    which, last->received_at.time_since_epoch().count(), last->payment.provider,
                     end),
         most, name, event);
   };

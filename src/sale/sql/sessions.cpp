@@ -167,8 +167,8 @@ std::string SqlSessions::no_answer() const {
   return fmt::format("no answer within {} ms: the session is given up", longest_call_.count());
 }
 
-Error SqlSessions::error_of(const std::string& message, const SqlFailure& why,
-                            Effect effect) const {
+DatabaseFailure SqlSessions::error_of(const std::string& message, const SqlFailure& why,
+                                      Effect effect) const {
   const auto what =
       fmt::format("{}{}{}", in_one_line(message), why.cause.empty() ? "" : ": ", why.cause);
   return {row_of(why.trouble).code,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/descriptor.hpp"
+#include "sale/database_failure.hpp"
 #include "sale/sql/dialect.hpp"
 #include "sale/sql/sale_links.hpp"
 #include "sale/sql/session_watch.hpp"
@@ -110,7 +111,7 @@ class SqlSessions {
   std::string no_answer() const;
   std::chrono::nanoseconds longest_repeating() const;
   void drop_idle() noexcept;
-  Error error_of(const std::string& message, const SqlFailure& why, Effect effect) const;
+  DatabaseFailure error_of(const std::string& message, const SqlFailure& why, Effect effect) const;
 
   const SqlDialect dialect_;
   SaleLinks links_;

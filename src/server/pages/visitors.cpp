@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/random.hpp"
+#include "http/asking_page.hpp"
 #include "http/text.hpp"
 #include "server/bearer.hpp"
 #include "server/pages/cookies.hpp"
@@ -24,16 +25,6 @@ constexpr std::chrono::hours form_lasts{24};
 WallTime page_time() { return system_clock().wall(); }
 
 std::string form_audience(std::string_view sale) { return fmt::format("form:{}", sale); }
-
-/// Browsers say of which site a page is that sends a form; older ones its origin.
-bool is_of_this_site(const http::Request& request) {
-  if (const auto site = request.field("Sec-Fetch-Site"))
-    return *site == "same-origin" || *site == "none";
-  const auto origin = request.field("Origin");
-  if (!origin) return true;  // no browser of this decade: the token of the form decides
-  const auto host = origin->find("://");
-  return host != origin->npos && request.field("Host") == origin->substr(host + 3);
-}
 
 }  // namespace
 
@@ -84,7 +75,7 @@ std::string Visitors::form_token(const BuyerId& buyer, std::string_view sale) co
 Expected<BuyerId, http::Response> Visitors::who_sends(const http::Request& request,
                                                       const Form& form,
                                                       std::string_view sale) const {
-  if (!is_of_this_site(request))
+  if (http::asking_page(request) == http::AskingPage::anothers)
     return Unexpected{http::problem(problems::not_yours, "a page of another site sends this form")};
   auto buyer = known(request, sale);
   if (auto stopped = buyers_.stop(request, buyer)) return Unexpected{std::move(*stopped)};

@@ -1,10 +1,10 @@
-#include "net/tls_file_watch.hpp"
+#include "net/file_watch.hpp"
 
 #include <sys/stat.h>
 
 namespace sluice::net {
 
-TlsFileWatch::Stamp TlsFileWatch::stamp_of(const std::string& path) {
+FileWatch::Stamp FileWatch::stamp_of(const std::string& path) {
   struct stat now {};
   if (path.empty() || ::stat(path.c_str(), &now) != 0) return {};
   return {.device = now.st_dev,
@@ -13,11 +13,13 @@ TlsFileWatch::Stamp TlsFileWatch::stamp_of(const std::string& path) {
           .changed = now.st_mtim.tv_sec * 1'000'000'000 + now.st_mtim.tv_nsec};
 }
 
-TlsFileWatch::Stamps TlsFileWatch::look() const {
-  return {stamp_of(files_.certificate), stamp_of(files_.key), stamp_of(files_.ca)};
+FileWatch::Stamps FileWatch::look() const {
+  Stamps stamps;
+  for (const auto& path : paths_) stamps.push_back(stamp_of(path));
+  return stamps;
 }
 
-bool TlsFileWatch::have_changed() {
+bool FileWatch::have_changed() {
   const auto now = look();
   if (now == seen_) return false;
   seen_ = now;

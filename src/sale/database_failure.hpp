@@ -1,0 +1,17 @@
+/// What the database of the orders has failed, as opposed to the store.
+#pragma once
+
+#include "sluice/error.hpp"
+
+namespace sluice::sale {
+
+struct DatabaseFailure : Error {
+  using Error::Error;
+};
+
+inline bool is_of_database(const Error& failure) {
+  return dynamic_cast<const DatabaseFailure*>(&failure) || failure.errc() == Errc::database ||
+         failure.errc() == Errc::corrupt;
+}
+
+}  // namespace sluice::sale
