@@ -181,8 +181,9 @@ class OrderPayments {
   /// Others of the same order that wait are applied with it, in the order in which they came.
   virtual PaymentResult apply(const Payment& payment) = 0;
   /// Up to `most` payments in a state, in the order in which they came, behind the one at `after`,
-  /// whatever its state is now; none where there is no such payment. Of all sales, also of such
-  /// that the database does not know, where `sale` is empty.
+  /// whatever its state is now; none where there is no such payment. One whose COMMIT takes long
+  /// while pages are read may be in none of them: it is in the next list. Of all sales, also of
+  /// such that the database does not know, where `sale` is empty.
   virtual std::vector<KeptPayment> list(const std::string& sale, PaymentState state,
                                         std::size_t most,
                                         const std::optional<PaymentPlace>& after = {}) = 0;

@@ -7,7 +7,8 @@
 ///   zero. An order ends once: its row says how, and gives its units back to the stock in the same
 ///   transaction.
 /// Not guaranteed: anything about rows that other programs change.
-/// Threads: any. With PostgreSQL and MariaDB up to eight calls run at once, each in a session of
+/// Threads: any, also those of workers and of functions that take one, all at once. A call blocks
+///   its thread. With PostgreSQL and MariaDB up to eight run at the same time, each in a session of
 ///   its own; others wait. With SQLite one runs at a time. Processes: as many as the database
 ///   allows; each opens its own.
 ///
@@ -291,7 +292,7 @@ struct OrderStoreLimits {
 /// OrderStore); with sluice::sale_databases also "postgresql://user:password@host:port/database"
 /// and "mariadb://..." or "mysql://...", whose settings docs/sale.md lists. The tables are made
 /// where they are missing, and brought up to date. Blocks up to 5 s where a server does not
-/// answer. Throws Error: bad_argument for another scheme or a setting that there is not;
+/// answer, and for as long as tables are changed, by another process, too, which the log says. Throws Error: bad_argument for another scheme or a setting that there is not;
 /// config_mismatch where a newer version of Sluice has made the tables; corrupt where a file of an
 /// older version has two orders of one request (names them); and as OrderStore's functions. No
 /// message has the password in it.

@@ -74,8 +74,7 @@ struct WorkerProgress {
   WorkerProgress& operator+=(const WorkerProgress& more);
 };
 
-/// REQUIRES: Store, Sale and OrderStore live longer. The OrderStore is this worker's alone while it
-/// works.
+/// REQUIRES: Store, Sale and OrderStore live longer.
 class OrderWorker {
  public:
   /// Throws Error{bad_argument} for options out of range.
@@ -84,7 +83,8 @@ class OrderWorker {
 
   /// Works until the sale is archived, or `stop`: then it finishes the batch under way; what it has
   /// not read stays in the stream. Blocks the thread. Throws what trying again cannot mend alone:
-  /// Error{config_mismatch} when the database has the sale with another stock.
+  /// Error{config_mismatch} when the database has the sale with another stock, or a newer Sluice
+  /// has changed its tables.
   void run(std::stop_token stop);
 
   /// Works until the stream holds nothing that this worker may take, or `stop`. What other workers

@@ -302,11 +302,11 @@ class Sale {
   /// unless a worker has begun since then.
   Task<void> close();
 
-  // What follows writes into the database that the workers write into: it blocks the thread. After
-  // an Error, or the death of the process, do the same again, or settle(). An OrderStore belongs to
-  // one thread at a time. The first database that is given is the one that the sale goes into, from
-  // then on; another is refused (config_mismatch: says which, and what to do). While the sale has
-  // to be recovered nothing is changed (server).
+  // What follows writes into the database that the workers write into: it blocks the thread
+  // (order_store.hpp says which threads may share an OrderStore). After an Error, or the death of
+  // the process, do the same again, or settle(). The first database that is given is the one that
+  // the sale goes into, from then on; another is refused (config_mismatch: says which, and what to
+  // do). While the sale has to be recovered nothing is changed (server).
 
   /// As close(), and no recovery opens the sale again.
   void close(OrderStore& orders);

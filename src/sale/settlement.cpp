@@ -104,7 +104,7 @@ bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool m
   if (known.is_archived) return false;
   const auto born = store.run({"HGET", keys.sale, "born"}).get();
   shut_gate(store, keys, shut_as_rolled_back, born.as_text());
-  log(LogLevel::error, rolled_back(sale.name, orders.describe()));
+  if (!known.is_shut) log(LogLevel::error, rolled_back(sale.name, orders.describe()));
   return true;
 }
 

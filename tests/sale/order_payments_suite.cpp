@@ -484,6 +484,31 @@ TEST_P(OrderPaymentsSuite, SQ06_NoRefundIsToldThatNobodySends) {
   EXPECT_EQ(orders_->stock("s")->left, 8);
 }
 
+// A payment has the time of its INSERT: one whose COMMIT took long comes into a list in front of
+// what was read already.
+TEST_P(OrderPaymentsSuite, SQ11_APaymentThatIsCommittedLateIsInTheNextListAndNoWorkerMissesIt) {
+  std::vector<std::string> events{"e1", "e2", "e3"};
+  for (const auto& event : events) money().keep(payment_of(order(1, "ann"), event, 7));
+  const auto waiting = [&](std::size_t most, const std::optional<PaymentPlace>& after) {
+    std::vector<std::string> found;
+    for (const auto& kept : money().list("s", PaymentState::waiting, most, after))
+      found.push_back(kept.payment.event);
+    std::ranges::sort(found);
+    return found;
+  };
+  const auto page = waiting(2, {});
+  ASSERT_EQ(page.size(), 2U);
+  money().keep(payment_of(order(1, "ann"), "late", 7));
+  GetParam().run(url_,
+                 "UPDATE sale_payments SET received_us = received_us - 60000000 WHERE event = "
+                 "'late'");
+  EXPECT_LE(waiting(10, PaymentPlace{.provider = "acme", .event = page[1]}).size(), 2U);
+  events.emplace_back("late");
+  EXPECT_EQ(waiting(10, {}), events);
+  insert({order(1, "ann")});
+  EXPECT_EQ(money().ready("s", 10).size(), 4U);
+}
+
 TEST_P(OrderPaymentsSuite, SQ12_AllChangesOfAnOrderAreShown) {
   orders_->begin_stock_change("s", 1000);
   orders_->end_stock_change("s", 1, true);

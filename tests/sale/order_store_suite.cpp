@@ -461,7 +461,7 @@ TEST_P(OrderStoreSuite, OneOfThoseWhoOpenItAtOnceMakesTheTables) {
   EXPECT_EQ(open_order_store(fresh)->stock("s")->left, 0);
 }
 
-TEST_P(OrderStoreSuite, ManyThreadsUseOneStore) {
+TEST_P(OrderStoreSuite, H5_ManyThreadsUseOneStore) {
   constexpr int many = 12;
   orders_->add_sale("large", many * 10);
   std::vector<std::jthread> users;

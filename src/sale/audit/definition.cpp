@@ -16,7 +16,8 @@ void Auditor::compare_definition() {
       differences_.add(definition_differs, "the definition", field, shown(counters_.text(field)),
                        shown(value) + " (this program)");
   const auto there = orders_.store_of(sale_.name);
-  if (there && !there->id.empty() && there->id != counters_.text("home"))
+  const bool may_be_unnamed = counters_.text("mark").empty();  // no worker has written yet
+  if (there && there->id != counters_.text("home") && !(there->id.empty() && may_be_unnamed))
     differences_.add(definition_differs, "the definition", "home", shown(counters_.text("home")),
                      shown(there->id));
   const auto kept = orders_.definition(sale_.name);
