@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/comes_true.hpp"
 #include "support/paths.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
@@ -182,6 +184,25 @@ TEST_F(MovedSluice, TheDemoFindsWhatServesAndWhatBuys) {
   put("sluice-loadtest", libexec);
   ran = demo();
   EXPECT_EQ(ran.status, 0) << ran.output;
+}
+
+TEST_F(Programs, NU17_ADemoThatIsInterruptedLeavesNothingBehind) {
+  const auto places = folder_ / "tmp";
+  fs::create_directories(places);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    test::Process demo{{test::built_path("sluice"), "demo", "--buyers", "300000"},
+                       {.directory = folder_.path(),
+                        .environment = {{"TMPDIR", places.string()}},
+                        .output = folder_ / "output"}};
+    ASSERT_TRUE(test::comes_true([&] {
+      return text_of(folder_ / "output").find("clicks answered") != std::string::npos ||
+             (!fs::is_empty(places) &&
+              fs::exists(fs::directory_iterator { places } -> path() / "store"));
+    }));
+    demo.signal(signal);
+    EXPECT_EQ(demo.wait(), 128 + signal) << text_of(folder_ / "output");
+    EXPECT_TRUE(fs::is_empty(places));
+  }
 }
 
 TEST_F(Programs, EachWritesThePagesOfItsCommandsAlone) {

@@ -12,8 +12,8 @@ namespace {
 /// The buyers of one thread. Their coroutines all run on it, so the tally needs no lock.
 class Stand {
  public:
-  Stand(Sale& sale, Clock& clock, std::atomic<std::uint64_t>& answered)
-      : sale_(sale), clock_(clock), answered_(answered) {}
+  Stand(Sale& sale, Clock& clock, std::stop_token stop, std::atomic<std::uint64_t>& answered)
+      : sale_(sale), clock_(clock), stop_(std::move(stop)), answered_(answered) {}
 
   Tally serve(std::uint64_t first, std::uint64_t last) {
     std::vector<Task<void>> buyers;
@@ -40,6 +40,7 @@ class Stand {
   }
 
   Task<std::optional<Admission>> click(std::string buyer, std::string request) {
+    if (stop_.stop_requested()) co_return std::nullopt;
     const auto start = clock_.steady();
     ++tally_.clicks;
     std::optional<Admission> answer;
@@ -77,6 +78,7 @@ class Stand {
 
   Sale& sale_;
   Clock& clock_;
+  const std::stop_token stop_;
   std::atomic<std::uint64_t>& answered_;
   Tally tally_;
 };
@@ -93,7 +95,7 @@ Tally hold_sale(Sale& sale, Clock& clock, const Crowd& crowd,
       const auto all = crowd.last - crowd.first;
       threads.emplace_back([&, i, first = crowd.first + all * i / stands,
                             last = crowd.first + all * (i + 1) / stands] {
-        tallies[i] = Stand{sale, clock, answered}.serve(first, last);
+        tallies[i] = Stand{sale, clock, crowd.stop, answered}.serve(first, last);
       });
     }
   }

@@ -17,6 +17,7 @@ struct Crowd {
   std::uint64_t first = 0;  ///< buyers [first, last)
   std::uint64_t last = 0;
   int threads = 2;
+  std::stop_token stop = {};  ///< nobody clicks from then on
 };
 
 /// All clicks of `crowd`; counts answers into `answered` while it runs.
@@ -28,10 +29,11 @@ struct InstancePlan {
   std::string sale;
   std::uint64_t buyers = 0;
   int instances = 1;
+  std::stop_token stop = {};  ///< they are told to end
 };
 
 /// Starts the processes, lets them click all at once, and adds up what they report. Blocks until
-/// the last has ended. Throws std::runtime_error when one of them fails.
+/// the last has ended. Throws std::runtime_error when one of them fails, or was told to end.
 Tally hold_sale_in_processes(const InstancePlan& plan);
 
 /// What each of them runs: says "ready", waits for the end of its standard input, holds its part,

@@ -99,9 +99,11 @@ double seconds(SteadyTime::duration span) {
 
 class Demo {
  public:
-  Demo(const Globals& globals, const DemoArgs& args)
+  /// REQUIRES: `stop` lives longer.
+  Demo(const Globals& globals, const DemoArgs& args, const StopOnSignal& stop)
       : globals_(globals),
         args_(args),
+        stop_(stop),
         folder_(args.keep),
         url_(store_of(globals)),
         progress_(globals.json) {
@@ -118,7 +120,16 @@ class Demo {
     if (args_.orders.empty()) args_.orders = "sqlite:" + (folder_.path() / "orders.db").string();
   }
 
-  int run() { return args_.http ? run_over_http() : run_here(); }
+  /// Told to end, it has verified nothing, and leaves nothing behind.
+  int run() {
+    try {
+      const int code = args_.http ? run_over_http() : run_here();
+      if (stop_.signal() == 0) return code;
+    } catch (const std::exception&) {
+      if (stop_.signal() == 0) throw;
+    }
+    return 128 + stop_.signal();
+  }
 
  private:
   int run_here() {
@@ -131,6 +142,7 @@ class Demo {
       put("{} bottles of {}, {} buyers, store {}, orders {}\n", args_.stock, sale.definition().name,
           args_.buyers, store->describe(), orders->describe());
     hold(*store, sale, *orders);
+    if (is_stopped()) return exit_ok;
     verify(*store, sale, *orders);
     measure(sale.status().get());
     return report();
@@ -139,7 +151,6 @@ class Demo {
   /// The processes that serve have the store and the database meanwhile; what the demo verifies it
   /// reads when they have gone.
   int run_over_http() {
-    const StopOnSignal stop;
     const SaleDefinition planned = definition();
     const auto others = is_embedded() ? nullptr : open(url_);
     const Tidy tidy{others.get(), planned.name, planned.number_type};
@@ -154,7 +165,7 @@ class Demo {
                              .sale = planned.name,
                              .buyers = args_.buyers,
                              .instances = args_.instances},
-                            stop.token(), [&](const std::string& line) { progress_.show(line); });
+                            stop_.token(), [&](const std::string& line) { progress_.show(line); });
     tally_ = sold.tally;
     clicking_ = sold.clicking;
     const auto store = open(url_);
@@ -173,6 +184,7 @@ class Demo {
       return "embedded:" + (folder_.path() / "store").string();
     return store_url(globals);
   }
+  bool is_stopped() const { return stop_.signal() != 0; }
   bool is_embedded() const { return url_.starts_with("embedded:"); }
 
   SaleDefinition definition() const {
@@ -199,6 +211,7 @@ class Demo {
       tally_ = args_.instances > 1 ? crowd_in_processes(sale) : crowd_here(store, sale);
       clicking_ = store.clock().steady() - start;
     }
+    if (is_stopped()) return;
     worker.drain();
     working_ = store.clock().steady() - start;
     persisted_ = worker.progress().inserted;
@@ -213,7 +226,8 @@ class Demo {
       while (sleep_for(std::chrono::milliseconds{50}, stop))
         progress_.show(fmt::format("{} clicks answered", answered.load(std::memory_order_relaxed)));
     }};
-    return hold_sale(sale, store.clock(), {.first = 0, .last = args_.buyers}, answered);
+    return hold_sale(sale, store.clock(), {.first = 0, .last = args_.buyers, .stop = stop_.token()},
+                     answered);
   }
 
   Tally crowd_in_processes(Sale& sale) {
@@ -221,7 +235,8 @@ class Demo {
     return hold_sale_in_processes({.store = url_,
                                    .sale = sale.definition().name,
                                    .buyers = args_.buyers,
-                                   .instances = args_.instances});
+                                   .instances = args_.instances,
+                                   .stop = stop_.token()});
   }
 
   /// From the database and the store, not from what this program has counted.
@@ -305,6 +320,7 @@ class Demo {
 
   const Globals& globals_;
   DemoArgs args_;
+  const StopOnSignal& stop_;
   Folder folder_;
   std::string url_;
   Progress progress_;
@@ -333,7 +349,8 @@ Command demo_command(const Globals& globals) {
                        into(args->http)},
                       {"--keep", "", "Leave the fresh folder where it is", into(args->keep)}},
           .action = [&globals, args] {
-            return Demo{globals, *args}.run();
+            const StopOnSignal stop;  // before there is a folder
+            return Demo{globals, *args, stop}.run();
           }};
 }
 

@@ -21,11 +21,18 @@ Instance::Instance(const std::vector<std::string>& places, const std::vector<std
   std::vector<char*> argv;
   for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  posix_spawnattr_t attributes;  // without them it would not hear the signals that this one awaits
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   int failed = ENOENT;
   for (const auto& place : places) {
-    failed = ::posix_spawnp(&pid_, place.c_str(), &actions, nullptr, argv.data(), environ);
+    failed = ::posix_spawnp(&pid_, place.c_str(), &actions, &attributes, argv.data(), environ);
     if (failed != ENOENT) break;
   }
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
     throw std::system_error{failed, std::generic_category(), "cannot start another instance"};

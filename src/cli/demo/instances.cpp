@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <stop_token>
 
 #include "cli/command_line/streams.hpp"
 #include "cli/demo/crowd.hpp"
@@ -22,6 +23,9 @@ Tally hold_sale_in_processes(const InstancePlan& plan) {
                                  std::to_string(plan.buyers * i / count),
                                  std::to_string(plan.buyers * (i + 1) / count)}));
   }
+  const std::stop_callback stopping{plan.stop, [&] {
+                                      for (const auto& instance : instances) instance->terminate();
+                                    }};
   for (const auto& instance : instances) instance->line();  // "ready"
   for (const auto& instance : instances) instance->go();
   Tally all;

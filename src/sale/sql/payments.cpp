@@ -8,6 +8,7 @@
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/sql/payment_rows.hpp"
+#include "sale/sql/schema.hpp"
 
 namespace sluice::sale {
 
@@ -27,6 +28,7 @@ bool SqlOrderPayments::keep(const Payment& payment) {
   std::string refusal;
   const bool is_new = sessions_.in_transaction([&](Connection& at) {
     refusal.clear();
+    need_known_schema(at.sql, dialect());
     try {
       at.sql << fmt::format(
           "INSERT INTO sale_payments ({}, order_id) VALUES (:p, :e, :s, :o, :a, :c, 'waiting', '', "
@@ -36,7 +38,7 @@ bool SqlOrderPayments::keep(const Payment& payment) {
           soci::use(amount), soci::use(payment.currency);
       return true;
     } catch (const soci::soci_error& failure) {
-      if (!dialect().classify(failure, at.sql).refused) throw;
+      if (!dialect().has_refused(failure, at.sql)) throw;
       refusal = failure.get_error_message();
       return false;
     }
