@@ -3,6 +3,7 @@ import {html} from '../vendor/preact.js';
 import {pathOfSale, post} from '../lib/api.js';
 import {moment, money, words} from '../lib/format.js';
 import {Action} from './action.js';
+import {Confirm} from './confirm.js';
 import {OrderLink} from './order_link.js';
 
 /** `id` of what is sent again; `then` is told when it is due. */
@@ -30,5 +31,16 @@ export const refundColumns = (sale, then) => [
   {head: 'State', cell: ({state}) => (state === 'asked' ? 'to do' : words(state))},
   {head: 'Failed', cell: ({failed}) => failed, kind: 'number'},
   {head: 'Why', cell: ({note}) => note || '–', kind: 'wide'},
-  {head: 'Send', cell: row => row.state === 'asked' && html`<${Resend} sale=${sale} kind="refunds" id=${row.id ?? row.key.replace('.', ':')} then=${then} />`},
+  {head: 'Send', cell: row => row.state === 'asked' && html`<${OfRefund} sale=${sale} refund=${row} id=${row.id ?? row.key.replace('.', ':')} then=${then} />`},
 ];
+
+const OfRefund = ({sale, refund, id, then}) => html`
+  <div class="row wrap">
+    <${Resend} sale=${sale} kind="refunds" id=${id} then=${then} />
+    ${refund.failed > 0 && html`
+      <${Confirm} label="Settle …" about=${`refund ${id}`} title=${`Settle refund ${refund.key}`} name=${sale} kind="" done="the refund is settled"
+        fields=${[{name: 'reason', label: 'How the money went back (it stands in the journal)', required: true, maxlength: 1000}]}
+        work=${body => post(pathOfSale(sale, `/refunds/${encodeURIComponent(id)}/settle`), body).then(then)}>
+        The money went back in another way: it is sent no more, and the order goes on as if the provider had taken it.
+      <//>`}
+  </div>`;

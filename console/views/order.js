@@ -20,7 +20,7 @@ export function Order({sale, rest: [number]}) {
     <section class="card">
       <div class="row"><h2>${order.number}</h2><${Badge} kind=${stateKinds[order.state] ?? 'plain'}>${words(order.state)}<//></div>
       <${Facts} order=${order} sale=${sale} />
-      <${TakeBack} order=${order} sale=${sale} then=${reload} />
+      <div class="row wrap"><${TakeBack} order=${order} sale=${sale} then=${reload} /></div>
     </section>
     ${some('Payments', paymentColumns(reload, sale.name), order.payments, row => `${row.provider} ${row.event}`)}
     ${some('Refunds', refundColumns(sale.name, reload), order.refunds?.map(row => ({...row, order: order.number})), row => row.key)}

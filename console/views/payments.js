@@ -29,11 +29,10 @@ export function Settling({payment, then}) {
         done=${`${amount} goes back`} work=${ask('/refund')}>
         ${amount} goes back by ${provider}, whatever the order does. That cannot be undone.
       <//>
-      ${state !== 'refunding' && html`
-        <${Confirm} label="Settle …" about=${event} title=${`Settle payment ${event}`} name=${provider} fields=${reason} kind=""
-          done=${`Payment ${event} is settled`} work=${ask('/settle')}>
-          It was handled outside: nothing is sent to anybody, and nothing happens to the order.
-        <//>`}
+      <${Confirm} label="Settle …" about=${event} title=${`Settle payment ${event}`} name=${provider} fields=${reason} kind=""
+        done=${`Payment ${event} is settled`} work=${ask('/settle')}>
+        It was handled outside: nothing is sent to anybody, and nothing happens to the order.
+      <//>
     </div>`;
 }
 

@@ -192,7 +192,8 @@ class OrderPayments {
   /// Payments that wait, of sales that the database does not know.
   virtual std::int64_t payments_of_no_sale() = 0;
   /// A person settles a payment that is flagged, or that waits and whose order is not in the
-  /// database: `refunding`, its money goes back; or `settled`. The note keeps who it was, and why.
+  /// database: `refunding`, its money goes back; or `settled`, also while it was tried in vain to
+  /// give the money back. The note keeps who it was, and why.
   /// Nothing happens to the order. A wish for `refunding` that is repeated makes the refund due at
   /// once. Throws Error{bad_argument} for another state.
   virtual SettledPayment settle_payment(const PaymentPlace& place, PaymentState to,

@@ -174,20 +174,42 @@ http::Response replay_messages(Asked& asked, const Orders& connect) {
 
 using Resend = bool (OrderPayments::*)(const std::string& sale, const MessagePlace& place);
 
-http::Response resend(Asked& asked, const Orders& connect, Resend again,
-                      const http::ProblemType& none) {
+/// What the path names, and where it may be.
+struct NamedPlace {
+  std::vector<Sale*> parts;
+  MessagePlace within;
+};
+/// As a list has it, or, of an order that was looked at, without its bucket. Empty: it is none.
+std::optional<NamedPlace> named_place_of(const Asked& asked) {
   auto& sale = asked.offer->sale();
   const auto& id = asked.request.parameter("id");
   const auto place = sale.place_of(id);
-  // As a list has it, or, of an order that was looked at, without its bucket.
-  const auto within = place ? message_place_of(place->within) : message_place_of(id);
-  if (!within) return http::problem(none);
+  const auto within = message_place_of(place ? place->within : id);
+  if (!within) return std::nullopt;
   auto parts = sale.parts();
   if (place) parts = {parts[place->part]};
-  const bool is_done = std::ranges::any_of(parts, [&](const Sale* part) {
-    return (connect().payments().*again)(part->definition().name, *within);
-  });
+  return NamedPlace{std::move(parts), *within};
+}
+
+http::Response resend(Asked& asked, const Orders& connect, Resend again,
+                      const http::ProblemType& none) {
+  const auto place = named_place_of(asked);
+  const bool is_done = place && std::ranges::any_of(place->parts, [&](const Sale* part) {
+                         return (connect().payments().*again)(part->definition().name,
+                                                              place->within);
+                       });
   return is_done ? http::Response{.status = 204} : http::problem(none);
+}
+
+/// Of an order: the money went back in another way.
+http::Response settle_refund(Asked& asked, const Orders& connect) {
+  const auto place = named_place_of(asked);
+  if (!place) return http::problem(problems::no_refund);
+  auto& payments = connect().payments();
+  for (const auto* const part : place->parts)
+    for (const auto& refund : payments.refunds_of(part->definition().name, place->within.order_id))
+      if (refund.seq == place->within.seq && payments.refund_done(refund)) return {.status = 204};
+  return http::problem(problems::no_refund);
 }
 
 // --- totals ---
@@ -316,6 +338,14 @@ std::vector<OperateCall> money_calls() {
       no_message, &OrderPayments::resend_message);
   act("/refunds/{id}/resend", "resend_refund", "Sends a refund at once that is not done", no_refund,
       &OrderPayments::resend_refund);
+  all.push_back({.method = "POST",
+                 .path = of_sale + "/refunds/{id}/settle",
+                 .operation = "settle_refund",
+                 .summary = "Notes that the money of a refund went back in another way",
+                 .body = {{"reason", BodyMember::Kind::words}},
+                 .is_final = true,
+                 .problems = {&no_refund},
+                 .serve = settle_refund});
   all.push_back({.method = "POST",
                  .path = of_sale + "/messages/replay",
                  .operation = "replay_messages",

@@ -20,7 +20,7 @@ constexpr const char* alerts = "share/prometheus/sluice-sale.rules.yml";
 
 /// Of /metrics of `sluice serve`: what the library counts, and what its HTTP does.
 std::set<std::string> shown_metrics() {
-  std::set<std::string> names{"sluice_service_trouble"};  // of tests/server
+  std::set<std::string> names{"sluice_service_trouble", "sluice_service_needs"};  // of tests/server
   const auto text = prometheus_text() + http::metrics_text(http::Routes{}, {});
   const std::regex type{R"(# TYPE (\w+) (\w+))"};
   for (std::sregex_iterator it{text.begin(), text.end(), type}, end; it != end; ++it) {

@@ -125,6 +125,7 @@ class AllRoutes {
         {"close_room", R"({"confirm":"no"})"},
         {"settle_dead_letter", R"({"confirm":"tea"})"},
         {"settle_payment", R"({"confirm":"acme","reason":"a test"})"},
+        {"settle_refund", R"({"confirm":"tea","reason":"a test"})"},
         {"refund_payment", R"({"confirm":"acme","reason":"a test"})"},
         {"console_refund", R"({"confirm":"tea","units":1000,"reason":"a test"})"},
         {"close_sale", R"({"confirm":"mate"})"},

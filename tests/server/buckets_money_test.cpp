@@ -149,5 +149,50 @@ TEST_F(MoneyOfBuckets, V48_WhoAnswersGoneHearsOfNoBucketUntilItIsReplayed) {
   EXPECT_TRUE(test::comes_true([&] { return shop.count() == 4 + buckets; }));
 }
 
+TEST_F(MoneyOfBuckets, SV20_OperatorsSeeAndOperateItAsOneSale) {
+  Receiver shop{[](const Receiver::Got&) { return 500; }};
+  begin_sending_to(shop, {paid_tea(40)});
+  std::vector<std::string> numbers;
+  for (std::int64_t bucket = 0; bucket < buckets; ++bucket)
+    numbers.push_back(bought(buyer_of(bucket)));
+  for (const auto& number : numbers) EXPECT_EQ(tell_payment("tea", number).status, 204);
+  const auto look = [&](std::string_view path) {
+    return get(fmt::format("/v1/operate/sales/tea{}", path)).json();
+  };
+  const auto rows = [&](std::string_view path, const char* name) {
+    return *look(path).find(name)->as_array();
+  };
+  std::vector<std::string> listed;
+  std::string after;
+  do {
+    const auto page = look("/orders?state=paid&most=3&after=" + after);
+    for (const auto& order : *page.find("orders")->as_array())
+      listed.push_back(*order.find("id")->as_text());
+    after = page.find("next")->is_null() ? "" : *page.find("next")->as_text();
+  } while (!after.empty());
+  EXPECT_EQ(listed.size(), numbers.size());
+  EXPECT_TRUE(std::ranges::is_sorted(listed, std::greater{})) << "newest first, over all buckets";
+  std::int64_t amount = 0;
+  for (const auto& day : rows("/totals", "days")) amount += integer(day, {"amount"});
+  EXPECT_EQ(amount, 500 * buckets);
+  ASSERT_TRUE(test::comes_true(
+      [&] { return rows("/messages?state=failing", "messages").size() == numbers.size(); }));
+  for (const auto& message : rows("/messages?state=failing", "messages"))
+    EXPECT_EQ(post(fmt::format("/v1/operate/sales/tea/messages/{}/resend",
+                               *message.find("id")->as_text()))
+                  .status,
+              204);
+  const auto order = look("/orders/" + numbers.back());
+  const auto id = *order.find("id")->as_text();
+  ASSERT_EQ(order.find("payments")->as_array()->size(), 1U);
+  EXPECT_EQ(post(fmt::format("/v1/operate/sales/tea/messages/{}:1/resend", id)).status, 204)
+      << "as its page names it, without a bucket";
+  EXPECT_EQ(ask("POST", fmt::format("/v1/operate/sales/tea/orders/{}/refund", id),
+                {{"Authorization", "Bearer " + ann_.key}, {"Idempotency-Key", "1"}},
+                R"({"confirm":"tea","reason":"ill"})")
+                .text("state"),
+            "refunding");
+}
+
 }  // namespace
 }  // namespace sluice::server

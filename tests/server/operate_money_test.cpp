@@ -152,20 +152,31 @@ TEST_F(OperateMoney, SV12_AFailingRefundSaysWhyAndIsSentAgain) {
     return metrics().find(R"(sluice_service_needs{sale="tea",what="refunds_failing"} 2)") !=
            std::string::npos;
   }));
+  EXPECT_EQ(refund(number, "2", R"({"confirm":"tea","reason":"ill"})").status, 200);
+  pay("in vain", "tea", number, 1000);
+  EXPECT_EQ(settle("in vain", "refund").status, 200);
+  ASSERT_TRUE(test::comes_true([&] { return failing().size() == 2 && provider.count() >= 4; }));
+  const auto by_hand = fmt::format("/v1/operate/sales/tea/refunds/{}/settle",
+                                   word_in(failing().back(), "id"));
+  EXPECT_EQ(post(by_hand, R"({"confirm":"tea","reason":"by a transfer"})").status, 204);
+  EXPECT_EQ(post(by_hand, R"({"confirm":"tea","reason":"by a transfer"})").problem(), "no-refund");
+  EXPECT_TRUE(test::comes_true([&] { return settle("in vain", "settle").status == 200; }));
   provider.answers([](const test::Receiver::Got&) { return 200; });
   const auto path =
       fmt::format("/v1/operate/sales/tea/refunds/{}/resend", word_in(failing().front(), "id"));
   EXPECT_EQ(post(path).status, 204);
   EXPECT_EQ(settle("twice", "refund").status, 200) << "a repeated wish sends it at once";
   EXPECT_TRUE(test::comes_true([&] {
-    return rows_in(of_tea("/refunds?state=done"), "refunds").size() == 1 &&
+    return rows_in(of_tea("/refunds?state=done"), "refunds").size() == 2 &&
            events_in("/v1/operate/payments?state=refunded") == Events{"twice"};
   }));
   EXPECT_EQ(post(path).problem(), "no-refund");
   std::set<std::string> keys;
   for (const auto& got : provider.got()) keys.insert(got.key);
-  EXPECT_EQ(keys.size(), 2U) << "each under one key";
+  EXPECT_EQ(keys.size(), 4U) << "each under one key";
   EXPECT_TRUE(failing().empty());
+  EXPECT_EQ(word_in(of_tea("/orders/" + number), "state"), "refunded");
+  EXPECT_TRUE(*post("/v1/operate/sales/tea/audit").json().find("sound")->as_bool());
 }
 
 TEST_F(OperateMoney, SV12_ATargetThatFailsIsShownAndAMessageSentAgain) {
@@ -324,7 +335,7 @@ TEST_F(OperateMoney, SV20_WhoOnlyReadsSeesAllAndDoesNothing) {
       ++(is_verb ? verbs : views);
     }
   }
-  EXPECT_GE(verbs, 16);
+  EXPECT_GE(verbs, 17);
   EXPECT_GE(views, 15);
   const auto session = as(eye_, "GET", "/v1/operate/session");
   EXPECT_FALSE(*session.json().find("may_act")->as_bool());

@@ -99,11 +99,14 @@ bool SqlOrderPayments::settle_kept(Connection& at, const KeptPayment& there, Pay
   const auto due = fmt::format("due_us = {}", dialect().now_us);
   if (there.state == PaymentState::refunding && to == PaymentState::refunding)
     change_payment(at.sql, due, is_going_back, place);
-  if (there.state != PaymentState::waiting && there.state != PaymentState::flagged) return false;
+  const bool is_in_vain = there.state == PaymentState::refunding && !there.failure.empty() &&
+                          to == PaymentState::settled;
+  if (there.state != PaymentState::waiting && there.state != PaymentState::flagged && !is_in_vain)
+    return false;
   const std::string state{sluice::to_string(to)};
   const auto note = to_column(
       fmt::format("{}{}{} {}", there.note, there.note.empty() ? "" : "; ", state, who_and_why));
-  return change_payment(at.sql, fmt::format("state = :t, note = :n, attempts = 0, {}", due),
+  return change_payment(at.sql, fmt::format("state = :t, note = :n, attempts = 0, failure = '', {}", due),
                         fmt::format("state = '{}'", sluice::to_string(there.state)), place, state,
                         note);
 }
