@@ -8,15 +8,17 @@ import {Empty, Refusal} from './parts/notice.js';
 import {Journal} from './views/journal.js';
 import {Letters} from './views/letters.js';
 import {Login} from './views/login.js';
+import {Order} from './views/order.js';
 import {Overview} from './views/overview.js';
-import {Messages, Orders, Payments} from './views/records.js';
+import {AllPayments, Payments} from './views/payments.js';
+import {Messages, Orders, Refunds, Totals} from './views/records.js';
 import {Sale, SaleFrame} from './views/sale.js';
 import {Locks, Numbers, Proxies} from './views/store.js';
 
-const views = {locks: Locks, numbers: Numbers, proxies: Proxies, journal: Journal};
-const ofSale = {'': Sale, orders: Orders, letters: Letters, messages: Messages, payments: Payments};
+const views = {payments: AllPayments, locks: Locks, numbers: Numbers, proxies: Proxies, journal: Journal};
+const ofSale = {'': Sale, orders: Orders, order: Order, letters: Letters, messages: Messages, payments: Payments, refunds: Refunds, totals: Totals};
 
-function View({path: [room = 'sales', name, part = ''], snapshot}) {
+function View({path: [room = 'sales', name, part = '', ...rest], snapshot}) {
   const is_known = Object.hasOwn(room === 'sales' ? ofSale : views, room === 'sales' ? part : room);
   if (!is_known) return html`<${Nothing} what="There is no such page" />`;
   if (room !== 'sales') return html`<${views[room]} />`;
@@ -24,7 +26,7 @@ function View({path: [room = 'sales', name, part = ''], snapshot}) {
   if (name === undefined) return html`<${Overview} snapshot=${snapshot} />`;
   const sale = snapshot.sales.find(each => each.name === name);
   if (!sale) return html`<${Nothing} what=${snapshot.truncated ? `“${name}” is not among the sales that are shown` : `There is no sale “${name}”`} />`;
-  return html`<${SaleFrame} sale=${sale} part=${part} key=${name}><${ofSale[part]} sale=${sale} process=${snapshot.process} /><//>`;
+  return html`<${SaleFrame} sale=${sale} part=${part} key=${name}><${ofSale[part]} sale=${sale} rest=${rest} process=${snapshot.process} /><//>`;
 }
 
 const Opening = () => html`<${Title} document="Console">One moment<//><p class="quiet">The first figures are on their way.</p>`;

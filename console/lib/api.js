@@ -15,12 +15,12 @@ export async function problemOf(response) {
 }
 
 /** The answer to a question, of JSON; null for one without a body. Throws Problem. */
-export async function ask(method, path, body) {
+export async function ask(method, path, body, key) {
   let response;
   try {
     response = await fetch(path, {
       method,
-      headers: body === undefined ? {} : {'Content-Type': 'application/json'},
+      headers: {...(body !== undefined && {'Content-Type': 'application/json'}), ...(key && {'Idempotency-Key': key})},
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: 'no-store',
     });
@@ -35,7 +35,9 @@ export async function ask(method, path, body) {
 }
 
 export const get = path => ask('GET', path);
-export const post = (path, body) => ask('POST', path, body);
+/** `key`: by which a repeat is known. */
+export const post = (path, body, key) => ask('POST', path, body, key);
+export const randomKey = () => Array.from(crypto.getRandomValues(new Uint32Array(4)), n => n.toString(36)).join('-');
 
 export const pathOfSale = (sale, rest = '') => `/v1/operate/sales/${encodeURIComponent(sale)}${rest}`;
 export const pathOfRoom = (sale, rest = '') => `/v1/operate/rooms/${encodeURIComponent(sale)}${rest}`;

@@ -30,6 +30,23 @@ export function usePages(path, members, version) {
   return {...state, reload: () => load(), more: () => load(state.next)};
 }
 
+/** What `path` answers, asked once, and again by reload(). */
+export function useLoaded(path) {
+  const [state, set] = useState({answer: null, problem: null});
+  const asked = useRef(0);
+  const load = useCallback(async () => {
+    const mine = ++asked.current;
+    await get(path).then(answer => mine === asked.current && set({answer, problem: null}),
+                         problem => mine === asked.current && set(old => ({...old, problem})));
+  }, [path]);
+  useEffect(() => {
+    set({answer: null, problem: null});
+    load();
+    return () => { ++asked.current; };
+  }, [load]);
+  return {...state, reload: load};
+}
+
 /** What `path` answers, asked again every `ms` while the page is seen. */
 export function usePolled(path, ms = 3000) {
   const [state, set] = useState({answer: null, problem: null});

@@ -12,6 +12,9 @@ import {signal} from './signal.js';
  */
 export const live = signal({phase: 'starting', session: null, snapshot: null, problem: null});
 
+/** False: the key of this operator only reads, and no button is shown. */
+export const mayAct = () => live.value.session?.may_act !== false;
+
 /** What a screen reader is told. */
 export const announcement = signal('');
 

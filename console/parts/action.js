@@ -1,6 +1,6 @@
 // A button that asks the service for something, and tells at its side what came of it.
 import {html, useEffect, useRef, useState} from '../vendor/preact.js';
-import {announcement} from '../lib/live.js';
+import {announcement, mayAct} from '../lib/live.js';
 import {Refusal} from './notice.js';
 
 /** Runs `work` once at a time; `what` is told when it is done. */
@@ -27,6 +27,7 @@ export function useAction(work, what) {
 
 export function Action({label, about, work, done, kind = ''}) {
   const action = useAction(work, done);
+  if (!mayAct()) return null;
   return html`
     <span class="action">
       <button type="button" class=${kind} aria-disabled=${action.busy} aria-label=${about && `${label} ${about}`}
@@ -44,6 +45,7 @@ export function NumberAction({label, value, unit, least = 0, step = 1, work, don
     event.preventDefault();
     if (await action.run(Number(text))) type('');
   };
+  if (!mayAct()) return null;
   return html`
     <form class="number" onSubmit=${submit}>
       <label><span>${label}</span>

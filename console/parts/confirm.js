@@ -1,12 +1,13 @@
 // What cannot be undone is done when the operator has typed the name of what it is done to.
 import {html, useLayoutEffect, useRef, useState} from '../vendor/preact.js';
+import {mayAct} from '../lib/live.js';
 import {useAction} from './action.js';
 import {focusTitle} from './frame.js';
 import {Refusal} from './notice.js';
 
 /**
  * A button, and the dialog that it opens. `name` has to be typed; `fields` are what else is asked for:
- * {name, label, type, required, min}. `work` gets {confirm, ...fields}; children explain what will happen.
+ * {name, label, type, required, min, max}. `work` gets {confirm, ...fields}; children explain what will happen.
  */
 export function Confirm({label, about, title, name, fields = [], work, done, kind = 'danger', children}) {
   const dialog = useRef(null);
@@ -15,13 +16,14 @@ export function Confirm({label, about, title, name, fields = [], work, done, kin
     open(true);
     dialog.current.showModal();
   };
+  if (!mayAct()) return null;
   return html`
     <button type="button" class=${kind} aria-haspopup="dialog" aria-label=${about && `${label} ${about}`}
             onClick=${show}>${label}</button>
     <dialog ref=${dialog} aria-label=${title} onClose=${() => open(false)}>
       ${is_open && html`
         <${Question} ...${{title, name, fields, work, done, label, children}}
-                     close=${() => dialog.current.close()} />`}
+                     close=${() => dialog.current?.close()} />`}
     </dialog>`;
 }
 
@@ -33,10 +35,10 @@ function Question({title, name, fields, work, done, label, close, children}) {
   useLayoutEffect(() => form.current.querySelector('input').focus(), []);
   const submit = async event => {
     event.preventDefault();
-    if (typed === name && await action.run({confirm: typed, ...values})) {
-      close();
-      focusTitle();  // the button may be gone with what it did
-    }
+    if (typed !== name || !await action.run({confirm: typed, ...values})) return;
+    if (!form.current) return;  // a snapshot has shown what was done, or the operator has gone on, before the answer came
+    close();
+    focusTitle();  // the button may be gone with what it did
   };
   const set = ({name: field, type: kind}, text) =>
     fill(old => ({...old, [field]: kind === 'number' ? Number(text) : text}));
@@ -46,7 +48,7 @@ function Question({title, name, fields, work, done, label, close, children}) {
       <div class="explained">${children}</div>
       ${fields.map(field => html`
         <label class="field" key=${field.name}><span>${field.label}</span>
-          <input type=${field.type ?? 'text'} min=${field.min} required=${field.required} maxlength=${field.maxlength}
+          <input type=${field.type ?? 'text'} min=${field.min} max=${field.max} required=${field.required} maxlength=${field.maxlength}
                  onInput=${event => set(field, event.target.value)} /></label>`)}
       <label class="field"><span>Type <b class="name">${name}</b> to confirm</span>
         <input type="text" autocomplete="off" autocapitalize="off" spellcheck=${false} value=${typed}

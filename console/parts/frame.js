@@ -5,7 +5,7 @@ import {announcement, connect, logOut} from '../lib/live.js';
 import {linkTo} from '../lib/route.js';
 import {useSignal} from '../lib/signal.js';
 
-const ways = [['Sales', 'sales'], ['Locks', 'locks'], ['Numbers', 'numbers'], ['Proxies', 'proxies'], ['Journal', 'journal']];
+const ways = [['Sales', 'sales'], ['Payments', 'payments'], ['Locks', 'locks'], ['Numbers', 'numbers'], ['Proxies', 'proxies'], ['Journal', 'journal']];
 
 export function Frame({here, state, children}) {
   const main = useRef(null);

@@ -2,6 +2,7 @@
 import {html, useState} from '../vendor/preact.js';
 import {pathOfSale, post} from '../lib/api.js';
 import {count, duration} from '../lib/format.js';
+import {mayAct} from '../lib/live.js';
 import {useAction} from '../parts/action.js';
 import {Badge, Refusal} from '../parts/notice.js';
 
@@ -15,8 +16,8 @@ export function Audit({sale}) {
   return html`
       <h2>Audit</h2>
       <p class="small">Compares each unit and each order of the store with the database. Buyers do not wait for it.</p>
-      <p><button type="button" aria-disabled=${action.busy} onClick=${() => action.run()}>
-        ${action.busy ? 'Comparing …' : 'Audit now'}</button></p>
+      ${mayAct() && html`<p><button type="button" aria-disabled=${action.busy} onClick=${() => action.run()}>
+        ${action.busy ? 'Comparing …' : 'Audit now'}</button></p>`}
       <${Refusal} problem=${action.problem} />
       ${report && html`
         <p><${Badge} kind=${report.sound ? 'good' : 'bad'}>${report.sound ? 'sound' : 'not sound'}<//>

@@ -1,6 +1,6 @@
 // All sales at a glance, those first that need somebody.
 import {html, useState} from '../vendor/preact.js';
-import {count, partsOf, rate, some} from '../lib/format.js';
+import {count, moment, partsOf, rate, some} from '../lib/format.js';
 import {historyOf} from '../lib/history.js';
 import {linkTo} from '../lib/route.js';
 import {Meter, Strip} from '../parts/bars.js';
@@ -14,6 +14,8 @@ export function needs(sale) {
     sale.trouble && [sale.trouble, ''],
     sale.dead > 0 && [some(sale.dead, 'dead letter'), 'letters'],
     sale.messages?.dead > 0 && [some(sale.messages.dead, 'message') + ' not delivered', 'messages'],
+    sale.messages?.failing > 0 && [`webhooks fail since ${moment(sale.messages.failing_since)}`, 'messages'],
+    sale.refunds_failing > 0 && [some(sale.refunds_failing, 'refund') + ' fail', 'refunds'],
     sale.payments?.flagged > 0 && [some(sale.payments.flagged, 'payment') + ' to look at', 'payments'],
   ].filter(Boolean);
 }
@@ -36,6 +38,8 @@ export function Overview({snapshot}) {
           <input type="search" placeholder="Find a sale" value=${wanted} onInput=${event => want(event.target.value)} /></label>`}
     </div>
     ${process.trouble && html`<p class="refusal" role="alert"><strong>${process.trouble}</strong></p>`}
+    ${snapshot.payments_of_no_sale > 0 && html`
+      <p class="refusal" role="alert"><a href=${linkTo('payments')}>${some(snapshot.payments_of_no_sale, 'payment')} of sales that nobody knows</a></p>`}
     <${Totals} sales=${sales} />
     ${sales.length === 0 && html`<${NoSales} />`}
     ${sales.length > 0 && shown.length === 0 && html`<${Empty} title=${`No sale${snapshot.truncated ? ' that is shown' : ''} has “${wanted}” in its name`} />`}

@@ -1,21 +1,25 @@
-// What the database keeps of a sale: its orders, its webhooks, its payments.
+// What the database keeps of a sale: its orders, its webhooks, its refunds, its money by day.
 import {html, useState} from '../vendor/preact.js';
 import {pathOfSale, post} from '../lib/api.js';
 import {count, moment, money, some, words} from '../lib/format.js';
-import {usePages} from '../lib/lists.js';
+import {useLoaded, usePages} from '../lib/lists.js';
 import {Action} from '../parts/action.js';
-import {Badge, Empty} from '../parts/notice.js';
+import {Choice} from '../parts/choice.js';
+import {Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
+import {OrderLink} from '../parts/order_link.js';
+import {messageColumns, refundColumns} from '../parts/sent.js';
 import {Pages, Table} from '../parts/table.js';
 
-// Orders by number, id or buyer.
+// Orders by number, id, buyer or state.
 
-const kinds = {paid: 'good', awaiting: 'warn', refunding: 'warn'};
+const states = ['awaiting', 'paid', 'cancelled', 'expired', 'refunding', 'refunded'];
+export const stateKinds = {paid: 'good', awaiting: 'warn', refunding: 'warn'};
 
-const orderColumns = [
-  {head: 'Number', cell: ({number}) => number, kind: 'wide'},
+const orderColumns = sale => [
+  {head: 'Number', cell: ({number}) => html`<${OrderLink} sale=${sale} number=${number} />`, kind: 'wide'},
   {head: 'Buyer', cell: ({buyer}) => buyer ?? '–', kind: 'wide'},
   {head: 'Units', cell: ({units}) => count(units), kind: 'number'},
-  {head: 'State', cell: ({state}) => html`<${Badge} kind=${kinds[state] ?? 'plain'}>${words(state)}<//>`},
+  {head: 'State', cell: ({state}) => html`<${Badge} kind=${stateKinds[state] ?? 'plain'}>${words(state)}<//>`},
   {head: 'Issued', cell: ({issued_at}) => moment(issued_at)},
   {head: 'Id', cell: ({id}) => id, kind: 'wide'},
 ];
@@ -23,68 +27,86 @@ const orderColumns = [
 export function Orders({sale}) {
   const [typed, type] = useState('');
   const [wanted, want] = useState('');
-  const pages = usePages(pathOfSale(sale.name, `/orders${wanted && `?q=${encodeURIComponent(wanted)}`}`), 'orders');
+  const [state, choose] = useState('');
+  const query = new URLSearchParams({...(wanted && {q: wanted}), ...(state && {state})}).toString();
+  const pages = usePages(pathOfSale(sale.name, `/orders${query && `?${query}`}`), 'orders');
   const submit = event => {
     event.preventDefault();
     want(typed.trim());
   };
-  const empty = wanted ? html`<${Empty} title=${`No order has the number, the id or the buyer “${wanted}”`} />`
+  const empty = wanted || state ? html`<${Empty} title=${wanted ? `No order has the number, the id or the buyer “${wanted}”` : `No order is ${state}`} />`
                        : html`<${Empty} title="There are no orders yet">They are here when the database has them.<//>`;
   return html`
     <form class="row wrap search" role="search" onSubmit=${submit}>
       <label class="field"><span>Number, id or buyer</span>
         <input type="search" value=${typed} maxlength="128" spellcheck=${false} onInput=${event => type(event.target.value)} /></label>
+      <${Choice} label="State" value=${state} choices=${[['', 'any'], ...states]} choose=${choose} />
       <button type="submit">Find</button>
     </form>
     <${Pages} pages=${pages} empty=${empty}>
-      ${rows => html`<${Table} caption="Orders" columns=${orderColumns} rows=${rows} keyOf=${row => row.id} />`}
+      ${rows => html`<${Table} caption="Orders" columns=${orderColumns(sale.name)} rows=${rows} keyOf=${row => row.id} />`}
     <//>`;
 }
 
 // Webhooks that the shop did not take, and sending them again.
 
-const messageColumns = [
-  {head: 'Order', cell: ({order}) => order, kind: 'wide'},
-  {head: 'Message', cell: ({type, seq}) => `${type} (${seq})`, kind: 'wide'},
-  {head: 'Since', cell: ({at}) => moment(at)},
-  {head: 'Attempts', cell: ({attempts}) => attempts, kind: 'number'},
-];
+/** Whether the shop takes them, as far as the database says. */
+const Target = ({messages}) => messages?.failing > 0 && html`
+  <p class="refusal" role="alert"><strong>Not delivered since ${moment(messages.failing_since)}: ${messages.last_failure}</strong>
+    ${' '}${some(messages.failing, 'message')} tried again by and by.</p>`;
 
 export function Messages({sale}) {
+  const {messages} = sale;
   const path = pathOfSale(sale.name, '/messages');
-  const pages = usePages(`${path}?state=dead`, 'messages', sale.messages?.dead);
+  const [state, choose] = useState(messages?.dead === 0 && messages.failing > 0 ? 'failing' : 'dead');
+  const pages = usePages(`${path}?state=${state}`, 'messages', messages?.dead);
   const replay = async () => {
     const answer = await post(`${path}/replay`);
     await pages.reload();
     return answer;
   };
+  const empty = state !== 'dead' ? 'There is none'
+    : messages?.failing > 0 ? 'None was given up yet' : 'All messages were delivered, or are on their way';
   return html`
-    <div class="row wrap">
-      <p class="small">What happened to orders is told to your shop. These messages were sent again and again, and not taken.</p>
-      <${Action} label="Send all again" work=${replay} done=${({replayed}) => `${some(replayed, 'message')} on the way`} />
+    <${Target} messages=${messages} />
+    <div class="row wrap search">
+      <${Choice} label="Messages" value=${state} choose=${choose}
+        choices=${[['dead', 'given up'], ['failing', 'not taken, tried again'], ['due', 'to send'], ['done', 'delivered']]} />
+      ${state === 'dead' && html`<${Action} label="Send all again" work=${replay} done=${({replayed}) => `${some(replayed, 'message')} on the way`} />`}
     </div>
-    <${Pages} pages=${pages} empty="All messages were delivered, or are on their way">
-      ${rows => html`<${Table} caption="Messages that were not delivered" columns=${messageColumns} rows=${rows} keyOf=${row => `${row.order} ${row.seq}`} />`}
+    <p class="small">What happened to orders is told to your shop. What it does not take is sent again, and given up after two days.</p>
+    <${Pages} pages=${pages} empty=${empty}>
+      ${rows => html`<${Table} caption="Messages" columns=${messageColumns(sale.name, pages.reload)} rows=${rows} keyOf=${row => row.id} />`}
     <//>`;
 }
 
-// Payments that a person has to look at: of another amount, for an order that has ended, a second one.
+// Refunds of orders.
 
-const paymentColumns = [
-  {head: 'Order', cell: ({order}) => order, kind: 'wide'},
-  {head: 'Amount', cell: ({amount, currency}) => money(amount, currency), kind: 'number'},
-  {head: 'Provider', cell: ({provider}) => provider},
-  {head: 'Event', cell: ({event}) => event, kind: 'wide'},
-  {head: 'State', cell: ({state}) => words(state)},
-  {head: 'Why', cell: ({note}) => note || '–', kind: 'wide'},
-  {head: 'At', cell: ({at}) => moment(at)},
-];
-
-export function Payments({sale}) {
-  const pages = usePages(pathOfSale(sale.name, '/payments?state=flagged'), 'payments', sale.payments?.flagged);
+export function Refunds({sale}) {
+  const [state, choose] = useState('failing');
+  const pages = usePages(pathOfSale(sale.name, `/refunds?state=${state}`), 'refunds', sale.refunds_failing);
   return html`
-    <p class="small">Payments that did not pay their order: look at them together with your provider.</p>
-    <${Pages} pages=${pages} empty="No payment needs to be looked at">
-      ${rows => html`<${Table} caption="Payments to look at" columns=${paymentColumns} rows=${rows} keyOf=${row => `${row.provider} ${row.event}`} />`}
+    <div class="row wrap search">
+      <${Choice} label="Refunds" value=${state} choices=${['failing', ['asked', 'to do'], 'done']} choose=${choose} />
+    </div>
+    <${Pages} pages=${pages} empty=${state === 'failing' ? 'No refund fails' : 'There is none'}>
+      ${rows => html`<${Table} caption="Refunds" columns=${refundColumns(sale.name, pages.reload)} rows=${rows} keyOf=${row => row.key} />`}
     <//>`;
+}
+
+// Money by the day on which orders were issued, and by their state.
+
+export function Totals({sale}) {
+  const {answer, problem, reload} = useLoaded(pathOfSale(sale.name, `/totals?offset=${-new Date().getTimezoneOffset()}`));
+  if (!answer) return problem ? html`<${Refusal} problem=${problem} again=${reload} />` : html`<${Waiting} />`;
+  const {days, currency} = answer;
+  const rows = new Map();
+  for (const {day, state, ...figures} of days) rows.set(day, {...(rows.get(day) ?? {day}), [state]: figures});
+  const shown = figures => (!figures ? '–' : `${currency ? money(figures.amount, currency) : some(figures.units, 'unit')} (${count(figures.orders)})`);
+  const columns = [{head: 'Day', cell: ({day}) => day}, ...states.map(state => ({head: words(state), cell: row => shown(row[state]), kind: 'number'}))];
+  return html`
+    <p class="small">Price of the units that orders have, and how many orders, by the day on which they were issued.</p>
+    ${rows.size ? html`<${Table} caption="Money by day and state" columns=${columns} rows=${[...rows.values()]} keyOf=${row => row.day} />`
+                : html`<${Empty} title="There are no orders yet" />`}
+    <p><button type="button" class="plain" onClick=${reload}>Count again</button></p>`;
 }

@@ -17,13 +17,15 @@ const parts = [
   ['Now', '', () => 0],
   ['Orders', 'orders', () => 0],
   ['Dead letters', 'letters', sale => sale.dead],
-  ['Webhooks', 'messages', sale => sale.messages?.dead ?? 0],
+  ['Webhooks', 'messages', sale => (sale.messages?.dead ?? 0) + (sale.messages?.failing ?? 0)],
   ['Payments', 'payments', sale => sale.payments?.flagged ?? 0],
+  ['Refunds', 'refunds', sale => sale.refunds_failing ?? 0],
+  ['Money', 'totals', () => 0],
 ];
 
 export function SaleFrame({sale, part, children}) {
   const {name} = sale;
-  const document = `${name}${part && `, ${parts.find(row => row[1] === part)[0].toLowerCase()}`}`;
+  const document = `${name}${part && `, ${(parts.find(row => row[1] === part)?.[0] ?? part).toLowerCase()}`}`;
   return html`
     <div class="heading">
       <${Title} document=${document}>${name}<//>
@@ -33,7 +35,7 @@ export function SaleFrame({sale, part, children}) {
     ${sale.trouble && html`<p class="refusal" role="alert"><strong>${sale.trouble}</strong></p>`}
     <nav class="tabs" aria-label=${`Pages of ${name}`}>
       ${parts.map(([label, way, n]) => html`
-        <a key=${way} href=${linkTo('sales', name, ...(way ? [way] : []))} aria-current=${way === part ? 'page' : undefined}>
+        <a key=${way} href=${linkTo('sales', name, ...(way ? [way] : []))} aria-current=${way === part ? 'page' : way === 'orders' && part === 'order' ? 'true' : undefined}>
           ${label}${n(sale) > 0 && html` <b class="badge bad">${count(n(sale))}</b>`}</a>`)}
     </nav>
     ${children}`;
@@ -152,9 +154,11 @@ function Money({sale}) {
           <div><dt>Payments before their order</dt><dd>${count(payments.waiting)}</dd></div>
           <div><dt>Being decided</dt><dd>${count(payments.asking)}</dd></div>
           <div><dt><a href=${to('payments')}>To look at</a></dt><dd>${count(payments.flagged)}</dd></div>
-          <div><dt>Refunds to do</dt><dd>${count(refunds)}</dd></div>`}
+          <div><dt>Refunds to do</dt><dd>${count(refunds)}</dd></div>
+          <div><dt><a href=${to('refunds')}>Refunds that fail</a></dt><dd>${count(sale.refunds_failing)}</dd></div>`}
         ${messages && html`
           <div><dt>Webhooks to send</dt><dd>${count(messages.due)}</dd></div>
+          <div><dt>Not taken, tried again</dt><dd>${count(messages.failing)}</dd></div>
           <div><dt><a href=${to('messages')}>Not delivered</a></dt><dd>${count(messages.dead)}</dd></div>`}
       </dl>
     </section>`;

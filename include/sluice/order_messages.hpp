@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "sluice/order_store.hpp"
 #include "sluice/webhook.hpp"
@@ -43,13 +44,14 @@ struct Delivery {
     failed,  ///< anything else, or no answer: again, later
     gone,    ///< HTTP 410: nothing more is sent until replay()
   };
-  Delivery(Kind what, std::chrono::seconds wait = {})
-      : kind(what), retry_after(wait) {}  // implicit
+  Delivery(Kind what, std::chrono::seconds wait = {}, std::string reason = {})
+      : kind(what), retry_after(wait), why(std::move(reason)) {}  // implicit
 
   Kind kind;
   /// Where it failed: the receiver asks for so much time (HTTP Retry-After). More than a day counts
   /// as a day.
   std::chrono::seconds retry_after;
+  std::string why;  ///< where it failed: for people; kept with the message
 };
 
 class OrderMessages {
@@ -94,8 +96,9 @@ struct RefundsSent {
 
 /// Sends up to `most` refunds that are due, of one provider or, empty, of all. Several senders may
 /// run, as with messages: `send` takes less than OrderMessages::lease. It gives one to its provider
-/// under the key (order, seq), however often it is asked, and returns why it was not taken; empty:
-/// it was. Throws what the database throws; what `send` throws is a reason.
+/// under refund_key(), however often it is asked, and returns why it was not taken; empty: it was.
+/// An empty `sale`: those of payments that a person sends back, of whatever sale. Throws what the
+/// database throws; what `send` throws is a reason.
 RefundsSent send_refunds(OrderStore& orders, const std::string& sale,
                          const std::function<std::string(const Refund&)>& send,
                          std::size_t most = 100, const std::string& provider = {});

@@ -41,14 +41,20 @@ enum class PaymentState {
   applied,   ///< its order is paid
   returned,  ///< its order had ended: the money goes back, by a refund
   flagged,   ///< it does not fit: a person has to look at it
+  // What a person has made of one that was flagged, or waited for an order that never came.
+  refunding,  ///< its money goes back, whatever its order does
+  refunded,   ///< it went back
+  settled,    ///< it was handled outside
 };
 std::string_view to_string(PaymentState state) noexcept;
 
 struct KeptPayment {
   Payment payment;
   PaymentState state = PaymentState::waiting;
-  std::string note;  ///< why it is flagged
+  std::string note;  ///< why it was flagged; who settled it, how, and why
   WallTime received_at{};
+  std::int64_t attempts = 0;  ///< to give its money back, that failed
+  std::string failure = {};   ///< why the last one did
 };
 
 /// The place of a payment in a list.
@@ -84,6 +90,12 @@ struct PaymentResult {
   bool differs = false;
 };
 
+/// What became of a person's wish to settle a payment.
+struct SettledPayment {
+  bool now = false;                    ///< with this call
+  std::optional<KeptPayment> payment;  ///< as it stands now; empty: no such payment is kept
+};
+
 /// What became of a wish to cancel some units of an order.
 struct UnitsResult {
   enum class Outcome {
@@ -100,8 +112,8 @@ struct UnitsResult {
   std::optional<PayableOrder> order;  ///< as it stands now
 };
 
-/// Money that goes back. `order` and `seq` are the key under which the provider gets it, however
-/// often it is sent.
+/// Money that goes back: of an order, or (`id` 0) of a payment that a person sends back.
+/// refund_key() is the key under which the provider gets it, however often it is sent.
 struct Refund {
   std::string sale;
   std::string order;  ///< its number
@@ -125,6 +137,15 @@ struct OrderMessage {
   WallTime at{};
   std::int64_t attempts = 0;  ///< with this one: its fence
   std::string state;          ///< "due", "done", "dead"
+  std::string note = {};      ///< why it was not delivered last
+};
+
+/// Orders that were issued on one day and are in one state.
+struct DayTotal {
+  WallTime day{};  ///< where it begins
+  OrderState state = OrderState::awaiting;
+  std::int64_t orders = 0;
+  std::int64_t units = 0;  ///< without those that were returned while the others stood
 };
 
 /// What the database counts of a sale's money, and what does not fit. The last five are 0 in a
@@ -160,11 +181,22 @@ class OrderPayments {
   /// Others of the same order that wait are applied with it, in the order in which they came.
   virtual PaymentResult apply(const Payment& payment) = 0;
   /// Up to `most` payments in a state, in the order in which they came, behind the one at `after`,
-  /// whatever its state is now; none where there is no such payment.
+  /// whatever its state is now; none where there is no such payment. Of all sales, also of such
+  /// that the database does not know, where `sale` is empty.
   virtual std::vector<KeptPayment> list(const std::string& sale, PaymentState state,
                                         std::size_t most,
                                         const std::optional<PaymentPlace>& after = {}) = 0;
-  /// The same, of payments that wait and whose order is in the database now.
+  /// All payments of an order, or that name it.
+  virtual std::vector<KeptPayment> payments_of(const std::string& sale, const SaleOrder& order) = 0;
+  /// Payments that wait, of sales that the database does not know.
+  virtual std::int64_t payments_of_no_sale() = 0;
+  /// A person settles a payment that is flagged, or that waits and whose order is not in the
+  /// database: `refunding`, its money goes back; or `settled`. The note keeps who it was, and why.
+  /// Nothing happens to the order. A wish for `refunding` that is repeated makes the refund due at
+  /// once. Throws Error{bad_argument} for another state.
+  virtual SettledPayment settle_payment(const PaymentPlace& place, PaymentState to,
+                                        const std::string& who, const std::string& why) = 0;
+  /// The same as list(), of payments that wait and whose order is in the database now.
   virtual std::vector<Payment> ready(const std::string& sale, std::size_t most) = 0;
 
   /// Orders whose deadline, and grace, have passed: up to `most`, those that are due first.
@@ -186,9 +218,17 @@ class OrderPayments {
   virtual bool end_retake(const std::string& sale, std::int64_t id, std::int64_t seq,
                           bool taken) = 0;
 
-  /// Up to `most` refunds that are to be sent now.
+  /// Up to `most` refunds of orders that are to be sent now.
   virtual std::vector<Refund> refunds(const std::string& sale, std::size_t most) = 0;
-  /// Takes one of them, of this provider or, empty, of any: nobody else gets it for `lease`.
+  /// Up to `most` refunds of orders in a state ("asked", "failing": asked, and failed before,
+  /// "done") behind the one at `after`, by order and version.
+  virtual std::vector<Refund> refunds(const std::string& sale, const std::string& state,
+                                      const MessagePlace& after, std::size_t most) = 0;
+  /// Makes one due at once, if it is not done. False: there is none.
+  virtual bool resend_refund(const std::string& sale, const MessagePlace& place) = 0;
+  /// Takes one of those that are to be sent now, of this provider or, empty, of any: nobody else
+  /// gets it for `lease`. Where `sale` is empty: one of a payment that a person sends back, of
+  /// whatever sale.
   virtual std::optional<Refund> take_refund(const std::string& sale, const std::string& provider,
                                             std::chrono::seconds lease) = 0;
   /// All of an order.
@@ -204,21 +244,28 @@ class OrderPayments {
                                                   std::chrono::seconds lease) = 0;
   /// False: another sender has taken it meanwhile, and this is written nowhere.
   virtual bool message_sent(const std::string& sale, const OrderMessage& message) = 0;
-  /// Empty `again_in`: it is dead.
+  /// Empty `again_in`: it is dead. `why` is kept with it.
   virtual bool message_failed(const std::string& sale, const OrderMessage& message,
-                              std::optional<std::chrono::seconds> again_in) = 0;
+                              std::optional<std::chrono::seconds> again_in,
+                              const std::string& why = {}) = 0;
   /// Who was told does not want to be told any more. Nothing is due then, and all is kept.
   virtual void stop_messages(const std::string& sale) = 0;
   /// Makes all that are dead due again, and begins again where they were stopped. Returns how many
   /// were dead.
   virtual std::int64_t replay_messages(const std::string& sale) = 0;
-  /// Up to `most` in a state ("due", "done", "dead") behind the one at `after`, by order and
-  /// version.
+  /// Makes one that is dead, or waits for its next attempt, due at once. False: there is none.
+  virtual bool resend_message(const std::string& sale, const MessagePlace& place) = 0;
+  /// Up to `most` in a state ("due", "failing": due, and failed before, "done", "dead") behind the
+  /// one at `after`, by order and version.
   virtual std::vector<OrderMessage> messages(const std::string& sale, const std::string& state,
                                              const MessagePlace& after, std::size_t most) = 0;
   /// All of an order, or of the sale (0), in their order.
   virtual std::vector<OrderMessage> messages_of(const std::string& sale, std::int64_t id) = 0;
 
+  /// Orders by the day on which they were issued, the latest days first, and by state; up to 1,000
+  /// of both. Days begin `offset` after those of UTC, less than a day before or after. Looks at
+  /// every order.
+  virtual std::vector<DayTotal> by_day(const std::string& sale, std::chrono::minutes offset) = 0;
   /// Looks at every order.
   virtual PaymentTotals totals(const std::string& sale) = 0;
 };

@@ -116,9 +116,20 @@ struct OrderFigures {
   std::int64_t payments_waiting = 0;
   std::int64_t payments_asking = 0;
   std::int64_t payments_flagged = 0;
-  std::int64_t refunds = 0;   ///< that are not done
-  std::int64_t messages = 0;  ///< that are not sent
+  std::int64_t refunds = 0;          ///< that are not done
+  std::int64_t refunds_failing = 0;  ///< of these, that failed before
+  std::int64_t messages = 0;         ///< that are not sent
   std::int64_t messages_dead = 0;
+  std::int64_t messages_failing = 0;           ///< not sent, and failed before
+  std::optional<WallTime> failing_since = {};  ///< when the oldest of these was left
+  std::string last_failure = {};               ///< of these, why the latest one was not delivered
+};
+
+/// Which orders a list has, the newest first.
+struct OrderQuery {
+  std::optional<OrderState> state = {};
+  std::optional<BuyerId> buyer = {};
+  std::int64_t before = INT64_MAX;  ///< ids are below that
 };
 
 /// Every function throws Error when the database cannot be used now: database (locked, gone),
@@ -205,6 +216,9 @@ class OrderStore {
   /// Up to `most` orders of a buyer with an id above `after`, ids rising.
   virtual std::vector<SaleOrder> orders_of(const std::string& sale, const BuyerId& buyer,
                                            std::int64_t after, std::size_t most) = 0;
+  /// Up to `most` orders, ids falling. Of a state that few have it looks at all of the sale.
+  virtual std::vector<SaleOrder> newest(const std::string& sale, const OrderQuery& which,
+                                        std::size_t most) = 0;
   /// The order of this buyer's request.
   virtual std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
                                                 const RequestId& request) = 0;

@@ -27,6 +27,12 @@ struct SaleArgs {
   std::string number;
   std::string reason;
   std::string key;
+  std::string event;
+  std::string provider;
+  std::string by;
+  std::string state = "flagged";
+  std::string message;
+  bool refunds = false;
   std::int64_t stock = -1;  ///< not given
   std::int64_t buckets = 1;
   std::size_t step = ArchiveOptions{}.step;
@@ -52,11 +58,20 @@ Sale load_sale_of_order(Store& store, const SaleArgs& args);
 /// A word that is not empty.
 Target into_word(std::string& word);
 
-// Orders of a sale, one at a time: sale_orders.cpp.
+/// Under which names the database has the orders of a sale: of one with buckets each of them.
+std::vector<std::string> rows_of(OrderStore& orders, const std::string& sale);
+
+// Orders of a sale, one at a time: sale_orders.cpp; payments, and what was not sent:
+// sale_payments.cpp.
 
 int cancel_order(const Globals& globals, const SaleArgs& args);
 int refund_order(const Globals& globals, const SaleArgs& args);
 int replay_messages(const Globals& globals, const SaleArgs& args);
+int list_payments(const Globals& globals, const SaleArgs& args);
+int settle_payment(const Globals& globals, const SaleArgs& args);
+std::vector<Option> payments_options(SaleArgs& args, const Option& orders);
+std::vector<Option> settle_options(SaleArgs& args, const Option& orders);
+std::vector<Option> replay_options(SaleArgs& args, const Option& orders);
 std::vector<Option> cancel_options(SaleArgs& args, const Option& orders);
 std::vector<Option> refund_options(SaleArgs& args, const Option& orders);
 

@@ -109,7 +109,8 @@ bool is_bucket(OrderStore& orders, const std::string& name) {
   return std::ranges::any_of(fields, [](const auto& field) { return field.first == "bucket"; });
 }
 
-/// Under which names the database has the orders of a sale: of one with buckets each of them.
+}  // namespace
+
 std::vector<std::string> rows_of(OrderStore& orders, const std::string& sale) {
   if (orders.stock(sale)) return {sale};
   std::vector<std::string> rows;
@@ -118,20 +119,6 @@ std::vector<std::string> rows_of(OrderStore& orders, const std::string& sale) {
       rows.push_back(std::move(name));
   if (rows.empty()) rows.push_back(sale);
   return rows;
-}
-
-}  // namespace
-
-int replay_messages(const Globals& globals, const SaleArgs& args) {
-  const auto store = open_store_of_sale(globals);
-  const auto orders = open_orders(args, *store, true);
-  std::int64_t dead = 0;
-  for (const auto& rows : rows_of(*orders, args.definition.name))
-    dead += orders->payments().replay_messages(rows);
-  print(globals.json, Json::object({{"ok", true}, {"replayed", dead}}),
-        fmt::format("{} message(s) of sale '{}' that were given up are sent again", dead,
-                    args.definition.name));
-  return exit_ok;
 }
 
 std::vector<Option> cancel_options(SaleArgs& args, const Option& orders) {

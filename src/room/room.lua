@@ -308,7 +308,8 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
     redis.call('HSET', KEYS[1], 'opens', ARGV[3])
   end
 end
-if redis.call('HSETNX', KEYS[1], 'stay', ARGV[8]) == 1 then
+if redis.call('HGET', KEYS[1], 'definition') and
+   redis.call('HSETNX', KEYS[1], 'stay', ARGV[8]) == 1 then
   redis.call('HSET', KEYS[1], 'stays_since', now)
 end
 return redis.call('HMGET', KEYS[1], 'definition', 'stay')

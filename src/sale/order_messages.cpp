@@ -72,8 +72,8 @@ Delivery OrderMessages::deliver(const OrderMessage& message) const {
   const auto made = sign(message);
   try {
     return send_(made);
-  } catch (const std::exception&) {
-    return Delivery::failed;
+  } catch (const std::exception& failure) {
+    return {Delivery::failed, {}, failure.what()};
   }
 }
 
@@ -100,7 +100,7 @@ OrderMessages::Sent OrderMessages::send_due(std::size_t most) {
         auto pause = pause_after(message.attempts);
         if (pause) pause = std::max(*pause, std::min(delivery.retry_after, longest_wait));
         count(metrics().sale_message_failures);
-        if (!outbox.message_failed(sale_, message, pause)) break;
+        if (!outbox.message_failed(sale_, message, pause, delivery.why)) break;
         ++(pause ? sent.failed : sent.dead);
         if (!pause) count(metrics().sale_messages_dead);
         break;

@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "base/json_value.hpp"
+#include "base/sha1.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/payment_text.hpp"
 #include "sluice/error.hpp"
@@ -83,7 +84,11 @@ std::optional<std::string_view> ProviderRequest::field(std::string_view name) co
   return found;
 }
 
-std::string refund_key(const Refund& refund) { return fmt::format("{}.{}", refund.id, refund.seq); }
+/// Of a payment by a digest: an event may have any bytes.
+std::string refund_key(const Refund& refund) {
+  if (refund.id == 0) return "payment." + sha1_hex(refund.event);
+  return fmt::format("{}.{}", refund.id, refund.seq);
+}
 
 std::string PaymentProvider::refusal_of(int status, std::string_view) const {
   return status / 100 == 2 ? std::string{}
@@ -118,7 +123,9 @@ ProviderRequest HmacPayments::refund(const Refund& refund, WallTime now) const {
                             {"amount", refund.amount},
                             {"currency", refund.currency}})
                   .text();
-  auto head = sign(body, fmt::format("{}-{}", refund.id, refund.seq), now);
+  auto id = key;
+  std::ranges::replace(id, '.', '-');
+  auto head = sign(body, id, now);
   return {.fields = {{"Content-Type", "application/json"},
                      {"webhook-id", std::move(head.id)},
                      {"webhook-timestamp", std::move(head.timestamp)},

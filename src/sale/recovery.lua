@@ -186,11 +186,12 @@ return 1
 -- include sale/recovery.lua is_shut
 local sale = redis.call('hmget', KEYS[1], 'recovering', 'store', 'epoch', 'begun')
 if is_shut(sale[1], sale[2]) then return 0 end
+if tonumber(sale[3] or 0) >= tonumber(ARGV[1]) then return 1 end
 if ARGV[2] ~= '' and not string.find(sale[4] or '', ARGV[2], 1, true) then
   redis.call('hset', KEYS[1], 'recovering', 'fenced')
   return -1
 end
-if tonumber(sale[3] or 0) < tonumber(ARGV[1]) then redis.call('hset', KEYS[1], 'epoch', ARGV[1]) end
+redis.call('hset', KEYS[1], 'epoch', ARGV[1])
 return 1
 
 -- script raise_lanes

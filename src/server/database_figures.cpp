@@ -35,10 +35,23 @@ void DatabaseFigures::want(std::vector<std::string> sales) {
   wanted_there_.notify_one();
 }
 
+namespace {
+
+const auto& nothing_known() {
+  static const auto nothing = std::make_shared<const DatabaseFigures::Known>();
+  return nothing;
+}
+
+}  // namespace
+
 std::shared_ptr<const DatabaseFigures::Known> DatabaseFigures::known() const {
-  static const auto nothing = std::make_shared<const Known>();
   const std::lock_guard lock{mutex_};
-  return steady_now() < good_until_ ? known_ : nothing;
+  return steady_now() < good_until_ ? known_ : nothing_known();
+}
+
+std::shared_ptr<const DatabaseFigures::Known> DatabaseFigures::latest() const {
+  const std::lock_guard lock{mutex_};
+  return steady_now() < ended_ + std::chrono::minutes{5} ? known_ : nothing_known();
 }
 
 void DatabaseFigures::work(const std::stop_token& stop) {
@@ -66,6 +79,7 @@ void DatabaseFigures::ask(std::unique_ptr<OrderStore>& orders,
   try {
     if (!orders) orders = open_order_store(orders_url_, {.answer = longest_count});
     for (const auto& sale : sales) found->sales.emplace(sale, orders->figures(sale));
+    found->strays = orders->payments().payments_of_no_sale();
   } catch (const std::exception& failure) {
     orders.reset();
     found->sales.clear();
@@ -75,6 +89,7 @@ void DatabaseFigures::ask(std::unique_ptr<OrderStore>& orders,
   const auto pause = std::max<std::chrono::nanoseconds>(every_, 10 * (ended - began));
   const std::lock_guard lock{mutex_};
   known_ = std::move(found);
+  ended_ = ended;
   next_ = ended + pause;
   // Until the next round has ended, if that is asked for at once and takes as long.
   good_until_ = next_ + std::chrono::seconds{2} + 2 * (ended - began);

@@ -34,10 +34,13 @@ class DatabaseFigures {
 
   struct Known {
     std::map<std::string, OrderFigures, std::less<>> sales;
-    std::string trouble;  ///< why the last round failed; empty: it did not
+    std::optional<std::int64_t> strays;  ///< payments that wait, of sales that nobody knows
+    std::string trouble;                 ///< why the last round failed; empty: it did not
   };
   /// Of the last round; nothing where that is long ago, or failed.
   std::shared_ptr<const Known> known() const;
+  /// Of the last round within five minutes: for who asks once in a minute.
+  std::shared_ptr<const Known> latest() const;
 
  private:
   void work(const std::stop_token& stop);
@@ -49,6 +52,7 @@ class DatabaseFigures {
   std::condition_variable_any wanted_there_;
   std::vector<std::string> wanted_;     // guarded by mutex_; empty: nobody wants anything
   std::shared_ptr<const Known> known_;  // guarded by mutex_
+  SteadyTime ended_{};                  // guarded by mutex_; when it was made
   SteadyTime next_{};                   // guarded by mutex_; not before then
   SteadyTime good_until_{};             // guarded by mutex_; of known_
   std::jthread thread_;

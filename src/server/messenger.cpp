@@ -33,6 +33,7 @@ std::optional<Messenger::Subject> Messenger::Rounds::next(const std::stop_token&
     const auto now = system_clock().steady();
     if (!begun_ || now >= *begun_ + every_) {
       begun_ = now;
+      if (has_payments_) add(Subject{});
       for (const auto& offer : shop_.all())  // messages are left by sales with a price alone
         if (offer->sale().definition().payment) add(*offer);
     }
@@ -76,7 +77,7 @@ Messenger::Messenger(Shop& shop, MessengerOptions options)
       begin(rounds, [this](const At& at) { return send_message(at); });
   }
   for (const auto& target : options_.refunds)
-    begin(std::make_shared<Rounds>(shop_, options_.every),
+    begin(std::make_shared<Rounds>(shop_, options_.every, true),
           [this, &target](const At& at) { return send_refund(at, target); });
 }
 
@@ -136,17 +137,16 @@ void Messenger::stop_whole(const At& at) {
 Delivery Messenger::deliver(HttpClient& client, const SignedMessage& message) {
   const auto& url = options_.messages->url;
   Delivery failed = Delivery::failed;
-  std::string why;
   try {
     const auto answer = client.post(url, fields_of(message.head), message.body);
     if (is_success(answer.status)) return Delivery::done;
     if (answer.status == 410) return Delivery::gone;
     failed.retry_after = answer.retry_after;
-    why = answered(url, answer.status);
+    failed.why = answered(url, answer.status);
   } catch (const Error& failure) {
-    why = failure.message();
+    failed.why = failure.message();
   }
-  complain("messages", why);
+  complain("messages", failed.why);
   return failed;
 }
 
@@ -164,7 +164,7 @@ bool Messenger::send_refund(const At& at, const RefundTarget& target) {
 std::string Messenger::give_back(const At& at, const RefundTarget& target,
                                  const Refund& refund) const {
   auto of_sale = refund;
-  of_sale.sale = at.subject.sale;
+  if (refund.id != 0) of_sale.sale = at.subject.sale;
   try {
     const auto asked = target.provider->refund(of_sale, at.orders.wall());
     const auto answer = at.client.post(target.url, asked.fields, asked.body);

@@ -68,7 +68,10 @@ class Messenger {
   /// turn; one that takes a thread long is taken by another one in the next round.
   class Rounds {
    public:
-    Rounds(const Shop& shop, std::chrono::milliseconds every) : shop_(shop), every_(every) {}
+    /// `has_payments`: of each round, first of all, the subject without a sale: payments that a
+    /// person sends back.
+    Rounds(const Shop& shop, std::chrono::milliseconds every, bool has_payments = false)
+        : shop_(shop), every_(every), has_payments_(has_payments) {}
     /// Waits for the next round where this one is over. Empty: stop.
     std::optional<Subject> next(const std::stop_token& stop);
     /// It may have more to send.
@@ -80,6 +83,7 @@ class Messenger {
 
     const Shop& shop_;
     const std::chrono::milliseconds every_;
+    const bool has_payments_;
     std::mutex mutex_;
     std::condition_variable_any changed_;
     std::deque<Subject> left_;              // guarded by mutex_

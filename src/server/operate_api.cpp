@@ -83,6 +83,7 @@ void OperateApi::show_session(http::Request&& request, http::Responder&& respond
   if (!who) return respond.send(who.error());
   const auto session = Json::object({{"operator", who->id},
                                      {"open", who->is_anybody},
+                                     {"may_act", who->may_act},
                                      {"version", version},
                                      {"now", millisecond_text(system_clock().wall())}});
   respond.send(for_operators(http::json(200, session)));
@@ -153,8 +154,9 @@ http::Response OperateApi::act(const OperateCall& call, Asked& asked,
   const auto id = journal_.begin(entry);
   try {
     auto response =
-        call.is_final && asked.text("confirm") != asked.sale()
-            ? http::problem(problems::not_confirmed, "send the name of the sale as 'confirm'")
+        call.is_final && asked.text("confirm") != asked.confirmed()
+            ? http::problem(problems::not_confirmed,
+                            fmt::format("send '{}' as 'confirm'", cut(asked.confirmed())))
             : call.serve(asked, orders);
     entry.outcome = outcome_of(response);
     journal_.end(id, entry);

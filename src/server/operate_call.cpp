@@ -28,6 +28,8 @@ std::string wrong_with(const BodyMember& member, const JsonValue* value) {
     return {};
   }
   const auto* const text = value->as_text();
+  if (text && text->empty() && member.kind == BodyMember::Kind::words)
+    return fmt::format("'{}' is empty", member.name);
   if (!text || text->size() > longest_text)
     return fmt::format("'{}' is a text of up to {} bytes", member.name, longest_text);
   return {};
@@ -62,6 +64,12 @@ Expected<JsonValue, http::Response> body_of_call(const OperateCall& call, const 
   return body;
 }
 
+std::string text_outside(OfferedSale& sale, const Sale& part, const std::string& within) {
+  const auto parts = sale.parts();
+  const auto which = std::ranges::find(parts, &part) - parts.begin();
+  return sale.text_of({.part = static_cast<std::size_t>(which), .within = within});
+}
+
 http::Response page_over_parts(Asked& asked, const char* name, const ReadPart& read) {
   auto& sale = asked.offer->sale();
   const auto parts = sale.parts();
@@ -88,10 +96,11 @@ std::string schema_of(const OperateCall& call) {
   auto properties = Json::object();
   auto needed = Json::array();
   for (const auto& member : members_of(call)) {
-    properties.add(member.name,
-                   member.kind == BodyMember::Kind::count
-                       ? Json::object({{"type", "integer"}, {"minimum", 0}})
-                       : Json::object({{"type", "string"}, {"maxLength", longest_text}}));
+    auto schema = member.kind == BodyMember::Kind::count
+                      ? Json::object({{"type", "integer"}, {"minimum", 0}})
+                      : Json::object({{"type", "string"}, {"maxLength", longest_text}});
+    if (member.kind == BodyMember::Kind::words) schema.add("minLength", 1);
+    properties.add(member.name, schema);
     if (member.is_needed || std::string_view{member.name} == "confirm") needed.add(member.name);
   }
   return Json::object({{"type", "object"},
@@ -106,7 +115,9 @@ std::string detail_of(const OperateCall& call, const Asked& asked) {
   const auto add = [&](std::string_view name, std::string_view value) {
     detail += fmt::format("{}{}={}", detail.empty() ? "" : " ", name, value);
   };
-  if (call.path.contains("{id}")) add("id", cut(asked.request.parameter("id")));
+  for (const auto* const name : {"id", "order", "provider", "event"})
+    if (call.path.contains(fmt::format("{{{}}}", name)))
+      add(name, cut(asked.request.parameter(name)));
   for (const auto& member : call.body) {
     const auto* const value = asked.body.find(member.name);
     if (!value) continue;

@@ -29,8 +29,17 @@ struct Asked {
   std::size_t most = 100;        ///< on a page
 
   const std::string& sale() const { return offer->name(); }
+  /// What a final call names as `confirm`: the sale; where there is none the provider of the path.
+  const std::string& confirmed() const {
+    return offer ? offer->name() : request.parameter("provider");
+  }
   /// A member of the body. REQUIRES: the table has it, and needs it.
   std::int64_t number(std::string_view name) const { return *body.find(name)->as_integer(); }
+  /// 0: it is not there.
+  std::int64_t count(std::string_view name) const {
+    const auto* const value = body.find(name);
+    return value ? *value->as_integer() : 0;
+  }
   /// Empty: it is not there.
   std::string text(std::string_view name) const {
     const auto* const value = body.find(name);
@@ -40,7 +49,7 @@ struct Asked {
 
 /// A member of a body.
 struct BodyMember {
-  enum class Kind { count, text };
+  enum class Kind { count, text, words };  ///< words: a text that is not empty
   const char* name;
   Kind kind = Kind::count;
   bool is_needed = true;
@@ -51,6 +60,10 @@ struct Listed {
   std::vector<Json> items;
   std::string next;  ///< where the next page of this part begins; empty: this was its last
 };
+
+/// A place in a part of a sale, as texts outside have it: of a sale with buckets it begins with the
+/// bucket.
+std::string text_outside(OfferedSale& sale, const Sale& part, const std::string& within);
 
 /// A page of a list that a sale has part by part, as a member of that name, and `next`.
 using ReadPart = std::function<Expected<Listed, http::Response>(
@@ -63,7 +76,7 @@ struct OperateCall {
   std::string operation;  ///< of a POST: the action in the journal
   std::string summary;
   std::vector<BodyMember> body = {};
-  /// Cannot be undone: it carries the name of the sale as `confirm`.
+  /// Cannot be undone: it carries Asked::confirmed() as `confirm`.
   bool is_final = false;
   bool has_pages = false;  ///< `after` and `most`
   std::vector<http::Parameter> parameters = {};

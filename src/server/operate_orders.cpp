@@ -1,13 +1,14 @@
-/// What operators look up in the database: orders, payments, messages.
+/// Orders, as operators list them, look at one, and take units back.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
+#include <utility>
 
 #include "base/integer.hpp"
 #include "server/operate_calls.hpp"
 #include "server/operate_text.hpp"
-#include "server/order_requests.hpp"
+#include "server/orders_api.hpp"
 #include "server/problems.hpp"
 
 namespace sluice::server {
@@ -46,23 +47,39 @@ std::optional<SaleOrder> one_order(OrderStore& orders, OfferedSale& sale, const 
   return std::nullopt;
 }
 
-/// The id behind which a page begins.
-std::optional<std::int64_t> id_of(const std::string& after) {
-  return after.empty() ? std::optional<std::int64_t>{0} : parse_integer<std::int64_t>(after);
+/// Which orders a list has, the newest first.
+Expected<OrderQuery, http::Response> query_of(const Asked& asked) {
+  OrderQuery query;
+  if (const auto state = asked.request.query("state"); state && !state->empty()) {
+    query.state = order_state_named(*state);
+    if (!query.state)
+      return Unexpected{
+          bad("'state' is awaiting, paid, cancelled, expired, refunding or refunded")};
+  }
+  if (asked.after.empty()) return query;
+  const auto before = parse_integer<std::int64_t>(asked.after);
+  if (!before) return Unexpected{bad("'after' is the id of an order")};
+  query.before = *before;
+  return query;
 }
 
-http::Response all_orders(Asked& asked, OrderStore& orders) {
-  const auto read = [&](Sale& part, const std::string& after,
-                        std::size_t most) -> Expected<Listed, http::Response> {
-    const auto id = id_of(after);
-    if (!id) return Unexpected{bad("'after' is the id of an order")};
-    const auto found = orders.page(part.definition().name, *id, most);
-    Listed listed;
-    listed.items = jsons_of(asked, orders, part.definition().name, found);
-    if (found.size() >= most) listed.next = fmt::to_string(found.back().id);
-    return listed;
-  };
-  return page_over_parts(asked, "orders", read);
+/// The newest of all parts: ids begin with the time.
+http::Response newest_orders(Asked& asked, OrderStore& orders, const OrderQuery& query,
+                             const std::vector<std::string>& all_rows) {
+  std::vector<std::pair<std::int64_t, Json>> found;
+  for (const auto& rows : all_rows) {
+    const auto some = orders.newest(rows, query, asked.most + 1);
+    const auto jsons = jsons_of(asked, orders, rows, some);
+    for (std::size_t i = 0; i < some.size(); ++i) found.emplace_back(some[i].id, jsons[i]);
+  }
+  std::ranges::sort(found, std::greater{}, [](const auto& one) { return one.first; });
+  const bool is_last = found.size() <= asked.most;
+  if (!is_last) found.resize(asked.most);
+  auto all = Json::array();
+  for (const auto& [id, json] : found) all.add(json);
+  return http::json(
+      200, Json::object({{"orders", all},
+                         {"next", is_last ? Json{} : Json{fmt::to_string(found.back().first)}}}));
 }
 
 /// The latest order of a buyer, where the database does not have it yet.
@@ -74,19 +91,10 @@ std::optional<SaleOrder> latest_on_its_way(OrderStore& orders, OfferedSale& sale
   return latest;
 }
 
-http::Response orders_of_buyer(Asked& asked, OrderStore& orders, const BuyerId& buyer) {
-  auto& sale = asked.offer->sale();
-  const auto after = id_of(asked.after);
-  if (!after) return bad("'after' is the id of an order");
-  const auto found = orders.orders_of(sale.rows_of(buyer), buyer, *after, asked.most);
-  auto all = Json::array();
-  for (const auto& order : jsons_of(asked, orders, sale.rows_of(buyer), found)) all.add(order);
-  const bool is_last = found.size() < asked.most;
-  if (is_last)
-    if (const auto latest = latest_on_its_way(orders, sale, buyer))
-      all.add(json_of(asked.sale(), {.order = *latest, .to_shop = ShopsView{}}));
-  const auto next = is_last ? Json{} : Json{fmt::to_string(found.back().id)};
-  return http::json(200, Json::object({{"orders", all}, {"next", next}}));
+/// One order that the database does not have yet.
+http::Response on_its_way(const Asked& asked, const SaleOrder& order) {
+  const auto shown = json_of(asked.sale(), {.order = order, .to_shop = ShopsView{}});
+  return http::json(200, Json::object({{"orders", Json::array({shown})}, {"next", {}}}));
 }
 
 /// By number or id; else by buyer; else all of them.
@@ -94,149 +102,126 @@ http::Response list_orders(Asked& asked, const Orders& connect) {
   constexpr std::size_t longest_id = 128;
   const auto word = asked.request.query("q").value_or("");
   if (word.size() > longest_id) return bad("'q' has up to 128 bytes");
+  auto query = query_of(asked);
+  if (!query) return std::move(query.error());
   auto& sale = asked.offer->sale();
   auto& orders = connect();
-  if (word.empty()) return all_orders(asked, orders);
+  if (word.empty()) {
+    std::vector<std::string> rows;
+    for (const auto* const part : sale.parts()) rows.push_back(part->definition().name);
+    return newest_orders(asked, orders, *query, rows);
+  }
   if (const auto found = one_order(orders, sale, word)) {
     const auto shown =
         Json::array({jsons_of(asked, orders, sale.rows_of(found->buyer), {*found}).front()});
     return http::json(200, Json::object({{"orders", shown}, {"next", {}}}));
   }
-  return orders_of_buyer(asked, orders, BuyerId{word});
+  query->buyer = BuyerId{word};
+  if (asked.after.empty() && !query->state &&
+      orders.newest(sale.rows_of({word}), *query, 1).empty())
+    if (const auto latest = latest_on_its_way(orders, sale, {word}))
+      return on_its_way(asked, *latest);
+  return newest_orders(asked, orders, *query, {sale.rows_of({word})});
 }
 
-// --- payments ---
+// --- one order ---
 
-/// "acme:evt_1": no provider has a colon in its name.
-std::optional<PaymentPlace> payment_place_of(const std::string& after) {
-  const auto colon = after.find(':');
-  if (colon == after.npos) return std::nullopt;
-  return PaymentPlace{after.substr(0, colon), after.substr(colon + 1)};
+/// What has happened to an order, the latest first.
+class OrderEvents {
+ public:
+  void add(WallTime at, std::string_view event, const Json& data) {
+    events_.emplace_back(
+        at, Json::object({{"at", millisecond_text(at)}, {"event", event}, {"data", data}}));
+  }
+  Json list() {
+    std::ranges::stable_sort(events_, std::greater{}, [](const auto& one) { return one.first; });
+    auto all = Json::array();
+    for (const auto& [at, json] : events_) all.add(json);
+    return all;
+  }
+
+ private:
+  std::vector<std::pair<WallTime, Json>> events_;
+};
+
+/// What the database has of an order beside its row.
+void add_details(Json& json, OrderStore& orders, const std::string& rows, const SaleOrder& order) {
+  auto payments = Json::array();
+  auto messages = Json::array();
+  OrderEvents events;
+  events.add(order.issued_at, "order.issued", Json::object({{"units", order.units}}));
+  for (const auto& kept : orders.payments().payments_of(rows, order)) {
+    payments.add(json_of(kept));
+    events.add(
+        kept.received_at, "payment.received",
+        Json::object({{"amount", kept.payment.amount}, {"currency", kept.payment.currency}}));
+  }
+  auto told = orders.payments().messages_of(rows, order.id);
+  for (const auto& message : told) events.add(message.at, message.type, Json::raw(message.data));
+  std::ranges::reverse(told);
+  for (const auto& message : told) messages.add(json_of(message));
+  json.add("payments", payments);
+  json.add("messages", messages);
+  json.add("history", events.list());
 }
 
-Json payment_json(const KeptPayment& kept) {
-  return Json::object({{"provider", kept.payment.provider},
-                       {"event", kept.payment.event},
-                       {"order", kept.payment.order},
-                       {"amount", kept.payment.amount},
-                       {"currency", kept.payment.currency},
-                       {"state", to_string(kept.state)},
-                       {"note", cut(kept.note)},
-                       {"at", millisecond_text(kept.received_at)}});
+http::Response show_order(Asked& asked, const Orders& connect) {
+  auto& orders = connect();
+  auto& sale = asked.offer->sale();
+  const auto found = find_order(*asked.offer, orders, {}, asked.request.parameter("order"));
+  if (!found) return http::problem(problems::no_order);
+  auto json = json_of(asked.sale(), *found);
+  add_details(json, orders, sale.rows_of(found->order.buyer), found->order);
+  return http::json(200, json);
 }
 
-http::Response list_payments(Asked& asked, const Orders& connect) {
-  using enum PaymentState;
-  constexpr std::array states{waiting, asking, applied, returned, flagged};
-  const auto word = asked.request.query("state").value_or("flagged");
-  const auto* const state = std::ranges::find(states, word, [](auto s) { return to_string(s); });
-  if (state == states.end()) return bad("'state' is waiting, asking, applied, returned or flagged");
-  auto& payments = connect().payments();
-  const auto read = [&](Sale& part, const std::string& after,
-                        std::size_t most) -> Expected<Listed, http::Response> {
-    const auto place = payment_place_of(after);
-    if (!after.empty() && !place) return Unexpected{bad("'after' is `next` of the page before")};
-    const auto found = payments.list(part.definition().name, *state, most, place);
-    Listed listed;
-    for (const auto& kept : found) listed.items.push_back(payment_json(kept));
-    if (found.size() >= most) {
-      const auto& last = found.back().payment;
-      listed.next = fmt::format("{}:{}", last.provider, last.event);
-    }
-    return listed;
-  };
-  return page_over_parts(asked, "payments", read);
-}
-
-// --- messages ---
-
-/// "7598123:2": the id of an order, and the version that the message tells of.
-std::optional<MessagePlace> message_place_of(const std::string& after) {
-  if (after.empty()) return MessagePlace{};
-  const auto colon = after.find(':');
-  const auto order = parse_integer<std::int64_t>(std::string_view{after}.substr(0, colon));
-  const auto seq = colon == after.npos
-                       ? std::nullopt
-                       : parse_integer<std::int64_t>(std::string_view{after}.substr(colon + 1));
-  if (!order || !seq) return std::nullopt;
-  return MessagePlace{*order, *seq};
-}
-
-Json message_json(const OrderMessage& message) {
-  return Json::object({{"order", fmt::to_string(message.order_id)},
-                       {"seq", message.seq},
-                       {"type", message.type},
-                       {"at", millisecond_text(message.at)},
-                       {"attempts", message.attempts},
-                       {"state", message.state}});
-}
-
-http::Response list_messages(Asked& asked, const Orders& connect) {
-  constexpr std::array<std::string_view, 3> states{"due", "done", "dead"};
-  const auto state = asked.request.query("state").value_or("dead");
-  if (std::ranges::find(states, state) == states.end()) return bad("'state' is due, done or dead");
-  auto& payments = connect().payments();
-  const auto read = [&](Sale& part, const std::string& after,
-                        std::size_t most) -> Expected<Listed, http::Response> {
-    const auto place = message_place_of(after);
-    if (!place) return Unexpected{bad("'after' is `next` of the page before")};
-    const auto found = payments.messages(part.definition().name, state, *place, most);
-    Listed listed;
-    for (const auto& message : found) listed.items.push_back(message_json(message));
-    if (found.size() >= most)
-      listed.next = fmt::format("{}:{}", found.back().order_id, found.back().seq);
-    return listed;
-  };
-  return page_over_parts(asked, "messages", read);
-}
-
-http::Response replay_messages(Asked& asked, const Orders& connect) {
-  std::int64_t replayed = 0;
-  for (const auto* const part : asked.offer->sale().parts())
-    replayed += connect().payments().replay_messages(part->definition().name);
-  return http::json(200, Json::object({{"replayed", replayed}}));
+http::Response refund_order(Asked& asked, const Orders& connect) {
+  auto key = key_of(asked.request);
+  if (!key) return std::move(key.error());
+  return take_back(*asked.offer, connect(),
+                   {.request = std::move(asked.request),
+                    .asker = {},
+                    .key = std::move(key->value),
+                    .units = asked.count("units"),
+                    .reason = asked.text("reason")});
 }
 
 }  // namespace
 
 std::vector<OperateCall> order_calls() {
+  using Kind = BodyMember::Kind;
   const std::string of_sale = "/v1/operate/sales/{sale}";
   const http::Parameter which{"q", "query", "A number, an id or a buyer; none: all orders"};
-  const auto state = [](const char* states) {
-    return http::Parameter{"state", "query", "The state that they are in", false, states};
-  };
+  const http::Parameter state{"state", "query", "The state that they are in; none: any", false,
+                              R"({"type":"string","enum":["awaiting","paid","cancelled",)"
+                              R"("expired","refunding","refunded"]})"};
   return {{.method = "GET",
            .path = of_sale + "/orders",
            .operation = "console_orders",
-           .summary = "Orders, by number, id or buyer",
+           .summary = "Orders, the newest first; by number, id, buyer or state",
            .has_pages = true,
-           .parameters = {which},
-           .answer = {200, "Orders, ids rising", any_page},
+           .parameters = {which, state},
+           .answer = {200, "Orders, ids falling", any_page},
            .serve = list_orders},
           {.method = "GET",
-           .path = of_sale + "/payments",
-           .operation = "console_payments",
-           .summary = "Payments in a state, as they came",
-           .has_pages = true,
-           .parameters = {state(R"({"type":"string","enum":["waiting","asking","applied",)"
-                                R"("returned","flagged"],"default":"flagged"})")},
-           .answer = {200, "Payments", any_page},
-           .serve = list_payments},
-          {.method = "GET",
-           .path = of_sale + "/messages",
-           .operation = "console_messages",
-           .summary = "Messages about orders, in a state",
-           .has_pages = true,
-           .parameters = {state(R"({"type":"string","enum":["due","done","dead"],)"
-                                R"("default":"dead"})")},
-           .answer = {200, "Messages", any_page},
-           .serve = list_messages},
+           .path = of_sale + "/orders/{order}",
+           .operation = "console_order",
+           .summary = "An order, by number or id, with its payments, messages and history",
+           .answer = {200, "The order", order_details_schema},
+           .problems = {&problems::no_order},
+           .serve = show_order},
           {.method = "POST",
-           .path = of_sale + "/messages/replay",
-           .operation = "replay_messages",
-           .summary = "Makes all dead messages due again",
-           .answer = {200, "How many there were", any_page},
-           .serve = replay_messages}};
+           .path = of_sale + "/orders/{order}/refund",
+           .operation = "console_refund",
+           .summary = "Takes units of an order back, all without 'units', also of a paid one: they "
+                      "return to the sale, and their price to the buyer; once for each key",
+           .body = {{"units", Kind::count, false}, {"reason", Kind::words}},
+           .is_final = true,
+           .parameters = {{"Idempotency-Key", "header",
+                           "Names this wish; the same with each repeat", true}},
+           .answer = {200, "The order as it stands now, and what was taken back", order_schema},
+           .problems = problems_of_take_back(),
+           .serve = refund_order}};
 }
 
 }  // namespace sluice::server

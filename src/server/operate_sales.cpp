@@ -35,13 +35,6 @@ Json letter_json(std::string_view sale, const std::string& id, const DeadLetter&
                        {"fields", fields}});
 }
 
-/// As texts outside have it: of a sale with buckets it begins with the bucket.
-std::string id_outside(OfferedSale& sale, const Sale& part, const std::string& id) {
-  const auto parts = sale.parts();
-  const auto which = std::ranges::find(parts, &part) - parts.begin();
-  return sale.text_of({.part = static_cast<std::size_t>(which), .within = id});
-}
-
 http::Response list_letters(Asked& asked, const Orders&) {
   auto& sale = asked.offer->sale();
   const auto read = [&](Sale& part, const std::string& after,
@@ -52,7 +45,8 @@ http::Response list_letters(Asked& asked, const Orders&) {
     const auto letters = part.dead_letters(after, most).get();
     Listed listed;
     for (const auto& letter : letters)
-      listed.items.push_back(letter_json(asked.sale(), id_outside(sale, part, letter.id), letter));
+      listed.items.push_back(
+          letter_json(asked.sale(), text_outside(sale, part, letter.id), letter));
     if (letters.size() >= most) listed.next = letters.back().id;
     return listed;
   };

@@ -109,9 +109,13 @@ void add_money(Json& json, const WatchedSale& view) {
                                                    {"flagged", money->payments_flagged}})
                                    : Json{});
   json.add("refunds", money ? Json{money->refunds} : Json{});
-  json.add(
-      "messages",
-      money ? Json::object({{"due", money->messages}, {"dead", money->messages_dead}}) : Json{});
+  json.add("refunds_failing", money ? Json{money->refunds_failing} : Json{});
+  json.add("messages", money ? Json::object({{"due", money->messages},
+                                             {"dead", money->messages_dead},
+                                             {"failing", money->messages_failing},
+                                             {"failing_since", json_of(money->failing_since)},
+                                             {"last_failure", cut(money->last_failure)}})
+                             : Json{});
 }
 
 }  // namespace
@@ -139,6 +143,32 @@ Json json_of(const std::map<std::string, std::string, std::less<>>& not_served) 
   for (std::size_t shown = 0; const auto& [name, why] : not_served)
     if (++shown <= most) all.add(Json::object({{"sale", cut(name)}, {"why", cut(why)}}));
   return all;
+}
+
+Json json_of(const KeptPayment& kept) {
+  auto json = Json::object({{"provider", kept.payment.provider},
+                            {"event", kept.payment.event},
+                            {"sale", kept.payment.sale},
+                            {"order", kept.payment.order},
+                            {"amount", kept.payment.amount},
+                            {"currency", kept.payment.currency},
+                            {"state", to_string(kept.state)},
+                            {"note", cut(kept.note)},
+                            {"at", millisecond_text(kept.received_at)}});
+  if (kept.attempts > 0) json.add("failed", kept.attempts);
+  if (!kept.failure.empty()) json.add("failure", cut(kept.failure));
+  return json;
+}
+
+Json json_of(const OrderMessage& message) {
+  return Json::object({{"order", fmt::to_string(message.order_id)},
+                       {"seq", message.seq},
+                       {"type", message.type},
+                       {"at", millisecond_text(message.at)},
+                       {"attempts", message.attempts},
+                       {"state", message.state},
+                       {"note", cut(message.note)},
+                       {"data", Json::raw(message.data)}});
 }
 
 http::Response for_operators(http::Response answer) {

@@ -24,6 +24,10 @@ std::string_view cut(std::string_view text);
 /// The first of the sales that are not served, and why not.
 Json json_of(const std::map<std::string, std::string, std::less<>>& not_served);
 
+Json json_of(const KeptPayment& kept);
+/// With what it tells of.
+Json json_of(const OrderMessage& message);
+
 /// Has texts of buyers: a browser takes it for nothing but what it says it is.
 http::Response for_operators(http::Response answer);
 

@@ -96,12 +96,20 @@ Expected<Operators::Proof, http::Response> Operators::prove(const http::Request&
   }
   if (request.field("Authorization")) {
     auto id = keys_.who_asks(request, Scope::operate);
-    if (!id) return Unexpected{std::move(id.error())};
-    return Proof{{.id = std::move(*id)}, false};
+    if (id) return Proof{{.id = std::move(*id)}, false};
+    if (auto reader = keys_.who_asks(request, Scope::read))
+      return Proof{{.id = std::move(*reader), .may_act = false}, false};
+    return Unexpected{std::move(id.error())};
   }
   auto who = by_cookie(request);
   if (!who) return Unexpected{std::move(who.error())};
   return Proof{std::move(*who)};
+}
+
+/// Null: none with that id is good for anything here.
+const ShopKey* Operators::find_key(std::string_view id) const {
+  const auto* const key = keys_.find(id, Scope::operate);
+  return key ? key : keys_.find(id, Scope::read);
 }
 
 /// A cookie names the key by a part of its digest: one of a key that was taken away, or replaced
@@ -112,12 +120,15 @@ Expected<Operator, http::Response> Operators::by_cookie(const http::Request& req
     return refuse_operator(problems::unknown_key,
                            "log in at /console, or send Authorization: Bearer KEY");
   const auto claims = cookies_.check(word, audience, clock_.wall());
-  const auto* const key = claims ? keys_.find(claims->subject, Scope::operate) : nullptr;
+  const auto* const key = claims ? find_key(claims->subject) : nullptr;
   const auto named = claims ? claims->more.find(key_claim) : decltype(claims->more.end()){};
   if (!key || named == claims->more.end() || named->second != key->mark() ||
       ended_.has(claims->nonce))
     return refuse_operator(problems::unknown_key, the_login_has_ended);
-  return Operator{.id = claims->subject, .login = claims->nonce, .until = claims->expires};
+  return Operator{.id = claims->subject,
+                  .may_act = keys_.find(claims->subject, Scope::operate) != nullptr,
+                  .login = claims->nonce,
+                  .until = claims->expires};
 }
 
 std::optional<http::Response> Operators::refuse_ended(const Operator& who) {
@@ -134,6 +145,8 @@ Expected<Operator, http::Response> Operators::who_asks(const http::Request& requ
 Expected<Operator, http::Response> Operators::who_acts(const http::Request& request) const {
   auto proof = prove(request);
   if (!proof) return Unexpected{std::move(proof.error())};
+  if (!proof->who.may_act)
+    return refuse_operator(problems::not_allowed, "the key is good for 'read', not for 'operate'");
   if (proof->is_of_browser && asking_page(request) != AskingPage::ours)
     return Unexpected{not_from_our_page()};
   return std::move(proof->who);
@@ -147,7 +160,8 @@ Operators::Login Operators::log_in(const http::Request& request) {
   const auto word = key_in(request.body());
   if (!word)
     return {http::problem(problems::bad_body, "send key=sk... or {\"key\":\"sk...\"}"), {}};
-  const auto id = keys_.check(*word, Scope::operate);
+  auto id = keys_.check(*word, Scope::operate);
+  if (!id) id = keys_.check(*word, Scope::read);
   if (!id) return {refuse_login(request.client(), id.error()), {}};
   http::Response answer{.status = 204};
   answer.add("Set-Cookie", cookie_for(*id, request.came_by_tls()));
@@ -164,16 +178,15 @@ http::Response Operators::refuse_login(const std::string& client, ShopKeys::Refu
   log(LogLevel::warning,
       fmt::format("console: a login from {} failed", client.empty() ? "a unix socket" : client));
   if (why == ShopKeys::Refusal::other_scope)
-    return refuse_credentials(problems::not_allowed, "the key is not good for 'operate'");
+    return refuse_credentials(problems::not_allowed, "the key is not good for 'operate' or 'read'");
   return refuse_credentials(problems::unknown_key, "the key is none of this service");
 }
 
 std::string Operators::cookie_for(const std::string& id, bool is_tls) const {
-  const auto token =
-      cookies_.sign({.subject = id,
-                     .audience = std::string{audience},
-                     .expires = clock_.wall() + login_lasts,
-                     .more = {{std::string{key_claim}, keys_.find(id, Scope::operate)->mark()}}});
+  const auto token = cookies_.sign({.subject = id,
+                                    .audience = std::string{audience},
+                                    .expires = clock_.wall() + login_lasts,
+                                    .more = {{std::string{key_claim}, find_key(id)->mark()}}});
   return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{}", cookie, token,
                      std::chrono::seconds{login_lasts}.count(), is_tls ? "; Secure" : "");
 }

@@ -1,5 +1,5 @@
 /// Who may operate the service: a key of the shop with the scope `operate`, or the cookie that a
-/// login with such a key gives to a browser.
+/// login with such a key gives to a browser. One of the scope `read` sees all, and changes nothing.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,7 @@ namespace sluice::server {
 struct Operator {
   std::string id;                   ///< of the key; "local" where everybody who gets here is one
   bool is_anybody = false;          ///< there are no keys
+  bool may_act = true;              ///< false: he only sees
   std::string login = {};           ///< by which he is here: it can be ended; empty: by his key
   std::optional<WallTime> until{};  ///< of a login
 };
@@ -67,6 +68,7 @@ class Operators {
   struct Proof;
   Expected<Proof, http::Response> prove(const http::Request& request) const;
   Expected<Operator, http::Response> by_cookie(const http::Request& request) const;
+  const ShopKey* find_key(std::string_view id) const;
   http::Response refuse_login(const std::string& client, ShopKeys::Refusal why);
   std::string cookie_for(const std::string& id, bool is_tls) const;
 

@@ -57,6 +57,13 @@ Expected<JsonValue, http::Response> body_of(const http::Request& request,
   return std::move(*body);
 }
 
+std::optional<OrderState> order_state_named(std::string_view name) {
+  using enum OrderState;
+  for (const auto state : {awaiting, cancelled, paid, expired, refunding, refunded})
+    if (to_string(state) == name) return state;
+  return std::nullopt;
+}
+
 Expected<std::optional<std::int64_t>, http::Response> units_of(const JsonValue& body) {
   const auto* const value = body.find("units");
   if (!value) return std::optional<std::int64_t>{};

@@ -24,6 +24,8 @@ Expected<RequestId, http::Response> key_of(const http::Request& request);
 /// The body, an object. `known`: the members that it may have; others are a misspelt wish.
 Expected<JsonValue, http::Response> body_of(const http::Request& request,
                                             std::initializer_list<std::string_view> known);
+/// Empty: there is no such state.
+std::optional<OrderState> order_state_named(std::string_view name);
 /// Empty: there are none.
 Expected<std::optional<std::int64_t>, http::Response> units_of(const JsonValue& body);
 Expected<std::string, http::Response> reason_of(const JsonValue& body);

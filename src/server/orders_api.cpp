@@ -9,7 +9,6 @@
 
 #include "base/integer.hpp"
 #include "server/background.hpp"
-#include "server/order_requests.hpp"
 #include "server/problems.hpp"
 
 namespace sluice::server {
@@ -31,13 +30,6 @@ Unexpected<http::Response> refuse_parameter(std::string_view what) {
   return Unexpected{http::problem(problems::bad_parameter, what)};
 }
 
-std::optional<OrderState> state_named(std::string_view name) {
-  using enum OrderState;
-  for (const auto state : {awaiting, cancelled, paid, expired, refunding, refunded})
-    if (to_string(state) == name) return state;
-  return std::nullopt;
-}
-
 /// "7598123", or "7598123.-1.7598125" of a sale with three buckets: each has orders on their way of
 /// its own. Empty: it is none of these.
 std::optional<std::vector<std::int64_t>> places_of(std::string_view text) {
@@ -56,7 +48,7 @@ std::optional<std::vector<std::int64_t>> places_of(std::string_view text) {
 Expected<PageWish, http::Response> page_wish_of(const http::Request& request) {
   PageWish wish;
   if (const auto word = request.query("state"); word && !word->empty()) {
-    wish.state = state_named(*word);
+    wish.state = order_state_named(*word);
     if (!wish.state)
       return refuse_parameter(
           "'state' is awaiting, cancelled, paid, expired, refunding or refunded");
@@ -128,15 +120,6 @@ http::Response answer_of(const http::Request& request, const std::string& sale,
   return response;
 }
 
-/// Units that are to be taken back.
-struct TakeBack {
-  http::Request request;
-  Asker asker;
-  std::string key;
-  std::int64_t units = 0;  ///< 0: all that are left
-  std::string reason;
-};
-
 http::Response with_shown(const http::ProblemType& type, std::string_view sale,
                           const ShownOrder& shown) {
   return http::problem(type, {}, {{"order", json_of(sale, shown)}});
@@ -152,6 +135,14 @@ bool is_other_version(OfferedSale& sale, OrderStore& orders, const TakeBack& wis
       sale.cancel_units(orders, order.buyer, order.request, order.units + 1, wish.key, {});
   return known.outcome != UnitsResult::Outcome::repeated &&
          known.outcome != UnitsResult::Outcome::other_units;
+}
+
+}  // namespace
+
+std::vector<const http::ProblemType*> problems_of_take_back() {
+  using namespace problems;
+  return {&no_idempotency_key, &no_order,     &order_ended, &fewer_units,
+          &other_version,      &other_refund, &recovering,  &busy};
 }
 
 http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish) {
@@ -177,8 +168,6 @@ http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish)
   response.add("ETag", tag_of(now));
   return response;
 }
-
-}  // namespace
 
 void OrdersApi::list(http::Request&& request, http::Responder&& respond) {
   const auto asker = asker_of(request, shop_keys_);

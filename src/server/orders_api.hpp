@@ -6,12 +6,29 @@
 /// A single order is shown and cancelled by the same calls as for its buyer (SalesApi).
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "http/routes.hpp"
 #include "server/blocking_threads.hpp"
+#include "server/order_requests.hpp"
 #include "server/shop.hpp"
 #include "server/shop_keys.hpp"
 
 namespace sluice::server {
+
+/// Units that are to be taken back.
+struct TakeBack {
+  http::Request request;  ///< with `order` in its path
+  Asker asker;
+  std::string key;         ///< names this wish
+  std::int64_t units = 0;  ///< 0: all that are left
+  std::string reason;
+};
+/// Takes them back; answers with the order as it stands now. Blocks the thread.
+http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish);
+/// Of its routes.
+std::vector<const http::ProblemType*> problems_of_take_back();
 
 /// REQUIRES: what it is made of lives longer, and it longer than the server of its routes.
 class OrdersApi {

@@ -32,17 +32,30 @@ std::string sale_of(OrderStore& orders, const std::string& name) {
   return name;
 }
 
+/// What is signed comes from a provider: nobody else writes lines here.
+void complain(const Payment& payment, std::string_view why) {
+  log(LogLevel::warning,
+      fmt::format("payment '{}' of {} for order '{}' of sale '{}' paid nothing: {}; see "
+                  "'sluice sale payments'",
+                  sale::shown(payment.event), payment.provider, sale::shown(payment.order),
+                  sale::shown(payment.sale), why));
+}
+
 /// One of a sale that nobody here knows is kept, too: its row may come with the sale. One of a sale
 /// with buckets is kept by that alone, which knows the bucket of its order; until it is loaded the
 /// provider has to tell it again.
 http::Response keep(Shop& shop, OrderStore& orders, Payment payment) {
   if (!shop.find(payment.sale)) payment.sale = sale_of(orders, payment.sale);
   if (const auto offer = shop.find(payment.sale)) {
-    if (offer->sale().pay(orders, payment).differs)
+    const auto result = offer->sale().pay(orders, payment);
+    if (result.differs)
       log(LogLevel::warning,
           fmt::format("a payment of {} for order '{}' of sale '{}' has the id of another one that "
                       "came before: it is not kept, and its money is with the provider",
                       payment.provider, sale::shown(payment.order), offer->name()));
+    if (result.state == PaymentState::flagged && result.now) complain(payment, result.note);
+    if (result.state == PaymentState::waiting)
+      complain(payment, "that order is not in the database yet");
     return {.status = 204};
   }
   if (orders.stock(sale::bucket_name(payment.sale, 0))) {
@@ -50,7 +63,7 @@ http::Response keep(Shop& shop, OrderStore& orders, Payment payment) {
     http::add_retry_after(response, std::chrono::seconds{1});
     return response;
   }
-  orders.payments().keep(payment);
+  if (orders.payments().keep(payment)) complain(payment, "nobody here knows that sale");
   return {.status = 204};
 }
 

@@ -5,6 +5,7 @@
 #include "base/instant.hpp"
 #include "http/text.hpp"
 #include "server/problems.hpp"
+#include "sluice/payment_provider.hpp"
 
 namespace sluice::server {
 namespace {
@@ -52,9 +53,10 @@ const std::string sale_schema = R"({"type":"object","required":["name","state"],
 const std::string sale_list_schema = fmt::format(
     R"({{"type":"object","properties":{{"sales":{{"type":"array","items":{}}}}}}})", sale_schema);
 
-const std::string order_schema =
-    R"({"type":"object","required":["id","number","units","state"],"properties":{
-"id":{"type":"string","description":"64 bits, in decimal"},"number":{"type":"string"},
+namespace {
+
+const std::string order_members =
+    R"("id":{"type":"string","description":"64 bits, in decimal"},"number":{"type":"string"},
 "sale":{"type":"string"},"units":{"type":"integer"},"state":{"type":"string"},
 "issued_at":{"type":"string","format":"date-time"},
 "recorded":{"type":"boolean","description":"the database has it"},
@@ -65,7 +67,23 @@ const std::string order_schema =
 "request":{"type":"string","description":"the Idempotency-Key of the purchase"},
 "reason":{"type":"string","description":"why it ended"},
 "refunds":{"type":"array","items":{"type":"object"}},
-"taken_back":{"type":"object","description":"by this call, or by one of before with its key"}}})";
+"taken_back":{"type":"object","description":"by this call, or by one of before with its key"})";
+
+/// `more`: members of an order beside those that each has.
+std::string order_schema_with(std::string_view more) {
+  return fmt::format(
+      R"({{"type":"object","required":["id","number","units","state"],"properties":{{{}{}}}}})",
+      order_members, more);
+}
+
+}  // namespace
+
+const std::string order_schema = order_schema_with({});
+
+const std::string order_details_schema = order_schema_with(
+    R"(,"payments":{"type":"array","items":{"type":"object"},"description":"as they came"},
+"messages":{"type":"array","items":{"type":"object"},"description":"the latest first"},
+"history":{"type":"array","items":{"type":"object"},"description":"the latest first"})");
 
 const std::string buy_schema =
     R"({"type":"object","additionalProperties":false,"properties":{
@@ -116,25 +134,17 @@ Json told_json(std::string_view sale, const SaleOrder& order) {
                        {"issued_at", to_text(order.issued_at)}});
 }
 
-namespace {
-
-Json json_of(const std::vector<Refund>& refunds) {
-  auto list = Json::array();
-  for (const auto& refund : refunds) {
-    auto one = Json::object({{"key", fmt::format("{}.{}", refund.id, refund.seq)},
-                             {"amount", refund.amount},
-                             {"currency", refund.currency},
-                             {"provider", refund.provider},
-                             {"payment", refund.event},
-                             {"state", refund.state},
-                             {"failed", refund.attempts}});
-    if (!refund.note.empty()) one.add("note", refund.note);
-    list.add(one);
-  }
-  return list;
+Json json_of(const Refund& refund) {
+  auto json = Json::object({{"key", refund_key(refund)},
+                            {"amount", refund.amount},
+                            {"currency", refund.currency},
+                            {"provider", refund.provider},
+                            {"payment", refund.event},
+                            {"state", refund.state},
+                            {"failed", refund.attempts}});
+  if (!refund.note.empty()) json.add("note", refund.note);
+  return json;
 }
-
-}  // namespace
 
 Json json_of(std::string_view sale, const ShownOrder& shown) {
   auto json = told_json(sale, shown.order);
@@ -148,7 +158,9 @@ Json json_of(std::string_view sale, const ShownOrder& shown) {
     json.add("buyer", shown.order.buyer.value);
     json.add("request", shown.order.request.value);
     if (!more->reason.empty()) json.add("reason", more->reason);
-    json.add("refunds", json_of(more->refunds));
+    auto refunds = Json::array();
+    for (const auto& refund : more->refunds) refunds.add(json_of(refund));
+    json.add("refunds", refunds);
   }
   return json;
 }

@@ -13,6 +13,7 @@ namespace sluice::server {
 extern const std::string sale_schema;
 extern const std::string sale_list_schema;
 extern const std::string order_schema;
+extern const std::string order_details_schema;
 extern const std::string buy_schema;
 extern const std::string cancel_schema;
 extern const std::string refund_schema;
@@ -32,6 +33,7 @@ struct ShownOrder {
   std::optional<ShopsView> to_shop = {};
 };
 Json json_of(std::string_view sale, const ShownOrder& shown);
+Json json_of(const Refund& refund);
 /// As the store has told it to its buyer, who may know it from before: whether the database has it
 /// is not said.
 Json told_json(std::string_view sale, const SaleOrder& order);

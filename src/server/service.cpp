@@ -119,7 +119,8 @@ http::Routes Service::health_routes() {
                 respond.send({.status = 200,
                               .media = prometheus_media,
                               .body = prometheus_text() + http_->metrics() + limits_.metrics() +
-                                      feed_.metrics() + answers_text() + troubles_text()});
+                                      feed_.metrics() + answers_text() + troubles_text() +
+                                      needs_text()});
               }});
   return routes;
 }
@@ -184,6 +185,36 @@ std::string Service::answers_text() {
         text += fmt::format("sluice_service_answers_total{{{}}} {}\n",
                             labels_text({{"sale", offer->name()}, {"outcome", outcome_names[i]}}),
                             count);
+  return text;
+}
+
+/// For Prometheus: what waits for a person, as the database has said after the question before.
+std::string Service::needs_text() {
+  struct Need {
+    const char* what;
+    std::int64_t OrderFigures::*count;
+  };
+  constexpr Need needs[] = {{"payments_flagged", &OrderFigures::payments_flagged},
+                            {"payments_waiting", &OrderFigures::payments_waiting},
+                            {"refunds", &OrderFigures::refunds},
+                            {"refunds_failing", &OrderFigures::refunds_failing},
+                            {"messages_failing", &OrderFigures::messages_failing},
+                            {"messages_dead", &OrderFigures::messages_dead}};
+  std::string text =
+      "# HELP sluice_service_needs What a person may have to look at, of each sale\n"
+      "# TYPE sluice_service_needs gauge\n";
+  const auto offers = shop_.all();
+  snapshots_.database().want(rows_of(offers));
+  const auto known = snapshots_.database().latest();
+  const auto add = [&](std::string_view sale, std::string_view what, std::int64_t count) {
+    text += fmt::format("sluice_service_needs{{{}}} {}\n",
+                        labels_text({{"sale", sale}, {"what", what}}), count);
+  };
+  for (const auto& offer : offers)
+    if (const auto figures = figures_of(offer->sale(), *known);
+        figures && offer->sale().definition().payment)
+      for (const auto& need : needs) add(offer->name(), need.what, (*figures).*need.count);
+  if (known->strays) add("", "payments_of_no_sale", *known->strays);
   return text;
 }
 

@@ -78,6 +78,7 @@ class Service {
   std::string troubles_text() const;
   Snapshots::Load load();
   std::string answers_text();
+  std::string needs_text();
   void look_again(const std::stop_token& stop, std::chrono::milliseconds every);
 
   Shop shop_;

@@ -24,7 +24,7 @@ constexpr std::string_view the_file = "the file of the shop's keys";
 constexpr std::string_view prefix = "sk.";
 constexpr std::size_t longest_id = 32;
 constexpr std::size_t secret_size = 43;  // 32 bytes in base64url
-constexpr std::array all_scopes{Scope::orders, Scope::operate, Scope::tools};
+constexpr std::array all_scopes{Scope::orders, Scope::operate, Scope::read, Scope::tools};
 
 bool is_id(std::string_view id) {
   constexpr std::string_view known =
@@ -76,6 +76,7 @@ std::string_view to_string(Scope scope) noexcept {
   switch (scope) {
     case Scope::orders: return "orders";
     case Scope::operate: return "operate";
+    case Scope::read: return "read";
     case Scope::tools: return "tools";
   }
   return "?";

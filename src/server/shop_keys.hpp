@@ -15,6 +15,7 @@ namespace sluice::server {
 enum class Scope : std::uint8_t {
   orders,   ///< any buyer's orders: to read, cancel and refund them
   operate,  ///< the console: to close a sale, revive, settle, pause
+  read,     ///< to see what the console shows, and to change nothing
   tools,    ///< locks, numbers, ids and Bloom filters
 };
 /// "orders" ...

@@ -63,11 +63,25 @@ void add(OrderFigures& sum, const OrderFigures& more) {
   sum.payments_asking += more.payments_asking;
   sum.payments_flagged += more.payments_flagged;
   sum.refunds += more.refunds;
+  sum.refunds_failing += more.refunds_failing;
   sum.messages += more.messages;
   sum.messages_dead += more.messages_dead;
+  sum.messages_failing += more.messages_failing;
+  if (!more.failing_since || (sum.failing_since && *sum.failing_since <= *more.failing_since))
+    return;
+  sum.failing_since = more.failing_since;
+  sum.last_failure = more.last_failure;
 }
 
-/// Of all parts of a sale. Empty: not all are known.
+}  // namespace
+
+std::vector<std::string> rows_of(const std::vector<std::shared_ptr<Offer>>& offers) {
+  std::vector<std::string> names;
+  for (const auto& offer : offers)
+    for (const auto* const part : offer->sale().parts()) names.push_back(part->definition().name);
+  return names;
+}
+
 std::optional<OrderFigures> figures_of(OfferedSale& sale, const DatabaseFigures::Known& known) {
   OrderFigures sum;
   for (const auto* const part : sale.parts()) {
@@ -77,6 +91,8 @@ std::optional<OrderFigures> figures_of(OfferedSale& sale, const DatabaseFigures:
   }
   return sum;
 }
+
+namespace {
 
 double per_second(std::int64_t more, std::chrono::nanoseconds time) {
   return more <= 0 ? 0 : static_cast<double>(more) / std::chrono::duration<double>{time}.count();
@@ -278,11 +294,9 @@ void Snapshots::add_figures(const DatabaseFigures::Known& known) {
 }
 
 std::string Snapshots::make() {
-  std::vector<std::string> names;
-  for (const auto& view : views_)
-    for (const auto* const part : view.offer->sale().parts())
-      names.push_back(part->definition().name);
-  database_.want(std::move(names));
+  std::vector<std::shared_ptr<Offer>> offers;
+  for (const auto& view : views_) offers.push_back(view.offer);
+  database_.want(rows_of(offers));
   const auto known = database_.known();
   add_figures(*known);
   auto process = process_;
@@ -290,6 +304,7 @@ std::string Snapshots::make() {
   auto json = Json::object(
       {{"now", millisecond_text(system_clock().wall())}, {"process", json_of(process)}});
   json.add("not_served", json_of(shop_.not_served()));
+  json.add("payments_of_no_sale", known->strays ? Json{*known->strays} : Json{});
   auto sales = Json::array();
   std::size_t shown = 0;
   for (const auto& view : views_) {

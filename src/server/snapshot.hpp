@@ -21,6 +21,11 @@
 
 namespace sluice::server {
 
+/// Of all parts of a sale. Empty: not all are known.
+std::optional<OrderFigures> figures_of(OfferedSale& sale, const DatabaseFigures::Known& known);
+/// Under which names the database has their orders.
+std::vector<std::string> rows_of(const std::vector<std::shared_ptr<Offer>>& offers);
+
 struct SnapshotLimits {
   std::chrono::milliseconds every{1000};           ///< the store is asked, and pages are told
   std::chrono::milliseconds database_every{2000};  ///< the database is asked
@@ -61,6 +66,8 @@ class Snapshots {
   void stream(http::Responder respond, Operator who);
 
   std::size_t pages() const;
+  /// What it has of the database.
+  DatabaseFigures& database() noexcept { return database_; }
 
  private:
   struct Page {

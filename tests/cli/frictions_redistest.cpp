@@ -537,6 +537,8 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
        "sale cancel \"sale $0\" --number \"T$0$(date -u +%Y%m%d)0001\" --reason none"},
       {"sale refund", "sale refund \"sale $0\" --number \"T$0$(date -u +%Y%m%d)0002\" --key once"},
       {"sale replay", "sale replay \"sale $0\""},
+      {"sale payments", "sale payments \"sale $0\" --state waiting"},
+      {"sale settle", "sale settle --provider a --event $0 --by ann --reason none || true"},
       {"sale stock", "sale stock \"sale $0\" --to 3"},
       {"sale close", "sale close \"sale $0\""},
       {"sale dead", "--json sale dead \"sale $0\""},

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "cli/program.hpp"
+#include "sluice/order_store.hpp"
 
 namespace sluice::test {
 namespace {
@@ -291,6 +292,43 @@ TEST_F(SaleProgram, UnitsOfAnOrderAreTakenBackOnceForEachKey) {
             "unknown");
   EXPECT_EQ(sale({"refund", "tea", "--number", number}).status, 64);
   EXPECT_EQ(sale({"replay", "tea"}).json().at("replayed"), 0);
+  EXPECT_EQ(sale({"audit", "tea"}).status, 0);
+}
+
+TEST_F(SaleProgram, SV12_APaymentThatPaidNothingIsListedAndSettled) {
+  ASSERT_EQ(
+      sale({"create", "tea", "--stock", "9", "--type", "TE", "--price", "5", "--currency", "CNY"})
+          .status,
+      0);
+  EXPECT_EQ(sale({"payments", "tea"}).status, 78) << "there is no database";
+  sale({"buy", "tea", "--buyer", "ann"});
+  ASSERT_EQ(sale({"work", "tea", "--until-empty"}).status, 0);
+  const auto orders = open_order_store("sqlite:" + (folder_ / "orders.db").string());
+  for (const auto* of : {"tea", "cake"})
+    orders->payments().keep({"acme", fmt::format("for {}", of), of, "TE1", 7, "CNY"});
+  const auto listed = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"payments", "--state"});
+    return sale(words).json().at("payments").size();
+  };
+  EXPECT_EQ(listed({"waiting"}), 2U) << "of all sales";
+  EXPECT_EQ(listed({"waiting", "tea"}), 1U);
+  EXPECT_EQ(sale({"payments", "--state", "lost"}).status, 64);
+  const auto settle = [&](const std::string& event, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"settle", "--provider", "acme",     "--event",  event,
+                                   "--by",   "ann",        "--reason", "by a call"};
+    words.insert(words.end(), more.begin(), more.end());
+    return sale(words);
+  };
+  EXPECT_EQ(settle("unheard").status, 75);
+  EXPECT_EQ(settle("for tea").json().at("payment").at("state"), "settled");
+  EXPECT_EQ(settle("for tea", {"--refund"}).status, 75);
+  EXPECT_EQ(settle("for cake", {"--refund"}).json().at("payment").at("note"),
+            "refunding by ann: by a call");
+  EXPECT_EQ(settle("for cake", {"--refund"}).status, 0) << "it is sent at once";
+  EXPECT_EQ(listed({"waiting"}), 0U);
+  EXPECT_EQ(sale({"settle", "--provider", "acme", "--event", "for tea", "--by", "ann"}).status, 64);
+  EXPECT_EQ(sale({"replay", "tea", "--message", "1:1"}).status, 75);
+  EXPECT_EQ(sale({"replay", "tea", "--message", "1"}).status, 64);
   EXPECT_EQ(sale({"audit", "tea"}).status, 0);
 }
 

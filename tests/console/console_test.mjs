@@ -13,8 +13,9 @@ before(async () => { browser = await launch(); });
 after(() => browser?.close());
 
 /** A page that is logged in at a service of invented figures. */
-async function consoleOf(t, {sales, isFrozen = false, ...view} = {}) {
+async function consoleOf(t, {sales, isFrozen = false, beat = 1000, ...view} = {}) {
   const api = new FakeApi();
+  api.beat = beat;
   api.isOpen = true;
   api.isFrozen = isFrozen;
   if (sales) api.sales = sales;
@@ -43,7 +44,8 @@ const copy = value => structuredClone(value);
 /** Each view, and its heading. */
 const views = [
   ['#/', 'Sales'], ['#/sales/tea', 'tea'], ['#/sales/tea/orders', 'tea'], ['#/sales/tea/letters', 'tea'],
-  ['#/sales/tea/messages', 'tea'], ['#/sales/tea/payments', 'tea'], ['#/locks', 'Locks'], ['#/numbers', 'Numbers'],
+  ['#/sales/tea/messages', 'tea'], ['#/sales/tea/payments', 'tea'], ['#/sales/tea/refunds', 'tea'], ['#/sales/tea/totals', 'tea'],
+  ['#/sales/tea/order/TEA202601020003', 'tea'], ['#/payments', 'Payments'], ['#/locks', 'Locks'], ['#/numbers', 'Numbers'],
   ['#/proxies', 'Proxies'], ['#/journal', 'Journal'], ['#/nowhere', 'There is no such page'],
   ['#/sales/tea/toString', 'There is no such page'], ['#/constructor', 'There is no such page'], ['#/sales/milk', 'There is no sale “milk”'],
 ];
@@ -145,7 +147,7 @@ test('Console.V51_NoForeignHostIsAsked', async t => {
             paint: performance.getEntriesByName('first-contentful-paint')[0].startTime};
   });
   console.log(`# the page has ${bytes} bytes over the wire; first paint after ${Math.round(paint)} ms`);
-  assert.ok(bytes > 20_000 && bytes <= 60 * 1024, `${bytes} bytes`);
+  assert.ok(bytes > 20_000 && bytes <= 70 * 1024, `${bytes} bytes`);
 });
 
 test('Console.V51_TheBrowserHoldsThePolicy', async t => {  // so that counting none of its violations means something
@@ -305,6 +307,112 @@ test('Console.TheRoomIsHeldAndLetGo', async t => {
   await shows(page, 'Rate set');
   assert.deepEqual(api.asked.map(({path, body}) => [path.split('/').at(-1), body]), [['pause', null], ['resume', null], ['rate', {rate: 75}]]);
 });
+
+/** The buttons of a view, but those within dialogs, by what they are called. */
+const controls = page => page.$$eval('main button', all => all.filter(button => !button.closest('dialog'))
+  .map(button => button.getAttribute('aria-label') ?? button.innerText));
+
+/** Presses a control, fills in what it asks for, and sends that. */
+const use = (page, name) => page.evaluate(async wanted => {
+  const button = [...document.querySelectorAll('main button')].filter(each => !each.closest('dialog'))
+    .find(each => (each.getAttribute('aria-label') ?? each.innerText) === wanted);
+  const fill = (field, value) => {
+    field.value = value;
+    field.dispatchEvent(new Event('input', {bubbles: true}));
+  };
+  const number = button.closest('form')?.querySelector('input[type=number]');
+  if (number) fill(number, 7);
+  button.click();
+  await new Promise(resolve => setTimeout(resolve, 50));
+  const form = document.querySelector('dialog[open] form');
+  if (!form) return;
+  for (const field of form.querySelectorAll('input')) fill(field, field.type === 'number' ? field.min || 1 : 'why');
+  fill([...form.querySelectorAll('input')].at(-1), form.querySelector('b.name').innerText);
+  await new Promise(resolve => setTimeout(resolve, 50));
+  form.noValidate = true;
+  form.requestSubmit();
+}, name);
+
+test('Console.SV12_APaymentIsSettledAndAMessageSentAgain', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)]});
+  await visit(page, '#/sales/tea/payments', 'tea');
+  await use(page, 'Settle … evt_1');
+  await shows(page, 'No payment needs to be looked at');
+  await visit(page, '#/sales/tea/messages', 'tea');
+  await shows(page, 'Not delivered since');
+  await shows(page, 'answered 500');
+  await use(page, 'Send now messages 7000000000000001:2');
+  await shows(page, 'on its way');
+  await visit(page, '#/sales/tea/refunds', 'tea');
+  await use(page, 'Send now refunds 7000000000000001:2');
+  await page.waitForFunction(() => document.querySelector('.done'));
+  assert.deepEqual(api.asked.map(({path, body}) => [decodeURIComponent(path).split('/').slice(4).join('/'), body]), [
+    ['acme/evt_1/settle', {confirm: 'acme', reason: 'why'}],
+    ['tea/messages/7000000000000001:2/resend', null], ['tea/refunds/7000000000000001:2/resend', null]]);
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.SV20_AnOrderIsFoundLookedAtAndTakenBack', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)]});
+  await visit(page, '#/sales/tea/orders', 'tea');
+  await page.select('main select', 'paid');
+  await page.waitForFunction(() => document.querySelectorAll('main [role=rowgroup] [role=row]').length === 2);
+  await press(page, 'main [role=cell] a');
+  await shows(page, 'History');
+  await shows(page, 'buyer-3');
+  await use(page, 'Refund …');
+  await shows(page, '1 taken back');
+  assert.deepEqual(api.asked.at(-1).body, {confirm: 'tea', units: 1, reason: 'why'});
+  await page.waitForFunction(() => ![...document.querySelectorAll('main button')].some(button => button.innerText === 'Refund …'));
+  await visit(page, '#/sales/tea/totals', 'tea');
+  await shows(page, '(940)');
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.SV20_WhoOnlyReadsHasNoButtons', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)]});
+  api.mayAct = false;
+  await page.reload();
+  await shows(page, 'admitted a second');
+  for (const [hash, heading] of views.filter(([, name]) => ['tea', 'Payments'].includes(name))) {
+    await visit(page, hash, heading);
+    const left = (await controls(page)).filter(name => !['More', 'Find', 'Count again'].includes(name));
+    assert.deepEqual(left, [], hash);
+  }
+  assert.deepEqual(page.record.faults, []);
+});
+
+// What a control has begun is shown by the next snapshots, and only then answered: its place may be gone.
+for (const [way, leave] of [['WhileItIsThere', () => {}], ['WhenOneHasGoneOn', page => visit(page, '#/', 'Sales')],
+                            ['WhenTheSaleIsGone', (_, api) => { api.sales = []; }]]) {
+  test(`Console.NU12_AnAnswerMayComeAfterTheNextSnapshot${way}`, async t => {
+    const {api, page} = await consoleOf(t, {sales: [copy(full)], beat: 50});
+    const letters = copy(api.letters);
+    const payments = copy(api.payments);
+    let used = 0;
+    for (const [hash, heading] of views.filter(([, name]) => ['tea', 'Payments'].includes(name))) {
+      api.sales = [copy(full)];
+      await visit(page, '#/', 'Sales');
+      await visit(page, hash, heading);
+      for (const name of await controls(page)) {
+        Object.assign(api, {sales: [copy(full)], letters: copy(letters), payments: copy(payments), orders: new Map(), delay: 0});
+        await visit(page, '#/', 'Sales');
+        await visit(page, hash, heading);
+        const before = api.asked.length;
+        api.delay = 250;
+        await use(page, name);
+        if (!api.pending) continue;  // it asks for nothing, or only looks
+        used += api.asked.length - before;
+        await leave(page, api);
+        while (api.pending) await new Promise(resolve => setTimeout(resolve, 20));
+        await new Promise(resolve => setTimeout(resolve, 100));
+        assert.deepEqual(page.record.faults, [], `${hash}: ${name}`);
+        assert.equal(await page.$('dialog[open]'), null, `${hash}: ${name}`);
+      }
+    }
+    assert.ok(used >= 22, `${used} controls`);
+  });
+}
 
 test('Console.AWrongKeyIsRefusedAtTheField', async t => {
   const {api, page} = await consoleOf(t);

@@ -18,7 +18,8 @@ export function sale(name, members = {}) {
     answers: {admitted: 1200, repeated: 31, sold_out: 0, already_bought: 44},
     by_state: {awaiting: 210, paid: 940, cancelled: 20, expired: 24, refunding: 2, refunded: 4},
     due: {next: '2026-01-02T03:10:00.000Z', within_minute: 3},
-    payments: {waiting: 1, asking: 0, flagged: 0}, refunds: 2, messages: {due: 4, dead: 0},
+    payments: {waiting: 1, asking: 0, flagged: 0}, refunds: 2, refunds_failing: 0,
+    messages: {due: 4, dead: 0, failing: 0, failing_since: null, last_failure: ''},
     worker: {inserted: 1197, repeated: 0, claimed: 0, dead: 0, recoveries: 0, failures: 0, last_failure: ''},
     workers: [{name: 'shop1:4711:1', pending: 2, idle_ms: 12}, {name: 'shop2:990:1', pending: 1, idle_ms: 830}],
     lag: {entries: 3, oldest_ms: 15}, room: null, buckets: null, in_transfer: 0,
@@ -30,14 +31,20 @@ export const room = {state: 'open', rate: 50, inside: 200, inside_now: 12, waiti
 
 /** Everything that there may be, at once. */
 export const full = sale('tea', {
-  dead: 2, payments: {waiting: 1, asking: 1, flagged: 1}, messages: {due: 4, dead: 3}, room: {...room}, in_transfer: 5,
+  dead: 2, payments: {waiting: 1, asking: 1, flagged: 1}, refunds_failing: 1, room: {...room}, in_transfer: 5,
   buckets: [0, 1, 2, 3].map(bucket => ({bucket, stock: 1250, sold: 300 + 40 * bucket, left: 950 - 40 * bucket})),
   answers: {admitted: 1200, repeated: 31, already_bought: 44, not_enough: 3, too_many_units: 1},
+  messages: {due: 4, dead: 3, failing: 2, failing_since: '2026-01-02T02:00:00.000Z', last_failure: 'http://shop.example answered 500'},
   closes_at: '2026-01-03T00:00:00.000Z',
 });
 
 const order = n => ({id: String(7_000_000_000_000_000 + n), number: `TEA2026010200${String(n).padStart(2, '0')}`, sale: 'tea', units: 1,
                      state: ['paid', 'awaiting', 'expired'][n % 3], buyer: `buyer-${n}`, issued_at: '2026-01-02T03:04:05.000Z'});
+
+const messages = state => [1, 2, 3].map(seq => ({id: `${order(1).id}:${seq}`, order: order(1).id, seq, type: 'order.paid', at: '2026-01-02T03:04:05.000Z',
+                                                 attempts: 8, state, note: 'http://shop.example answered 500', data: {}}));
+const refunds = [{id: `${order(1).id}:2`, key: `${order(1).id}.2`, order: order(1).number, amount: 500, currency: 'CNY', provider: 'acme', payment: 'evt_9',
+                  state: 'asked', failed: 3, note: 'http://bank.example answered 503'}];
 
 /** A refusal, thrown by a handler below. */
 const refusal = (status, title, detail = '') => ({status, body: {type: 'urn:sluice:problem:x', title, status, ...(detail && {detail})}});
@@ -52,6 +59,8 @@ export class FakeApi {
   trouble = '';         // of the process
   salesInAll = null;    // where not all are shown
   beat = 1000;          // ms between snapshots
+  delay = 0;            // ms between what a POST does and its answer
+  pending = 0;          // POSTs that are not answered
   locks = [{name: 'stock:42', kind: 'mutex', holders: [{owner: 'shop1:4711:1', left_ms: 28_000}], waiting: 2},
            {name: 'report', kind: 'fair_mutex', holders: [], waiting: 0}];
   series = [{name: 'TEA', period: '20260102', last: 1200, left: 8799}];
@@ -61,6 +70,9 @@ export class FakeApi {
   journal = [];
   letters = [{id: '1700-1', entry: '1700-0', reason: 'the database refuses it: CHECK constraint failed: units > 0', order: order(1), fields: {buyer: 'ann', request: 'r-1', units: '1'}},
              {id: '1700-2', entry: '1701-0', reason: 'the entry has no buyer', order: null, fields: {units: '1'}}];
+  payments = [{provider: 'acme', event: 'evt_1', sale: 'tea', order: order(1).number, amount: 400, currency: 'CNY', state: 'flagged', note: 'it is of another amount', at: '2026-01-02T03:04:05.000Z'}];
+  orders = new Map();   // what has become of order(n)
+  mayAct = true;
   asked = [];           // each POST: {path, body}
   streams = new Set();
 
@@ -119,6 +131,11 @@ export class FakeApi {
     if (request.method === 'GET' && !path.startsWith('/v1')) return this.#file(path, response);
     const {status, body: answer} = this.#call(request.method, path, query, body, request, response);
     if (status === 0) return;  // a stream
+    if (request.method === 'POST' && this.delay) {
+      ++this.pending;
+      await new Promise(resolve => setTimeout(resolve, this.delay));
+      --this.pending;
+    }
     response.writeHead(status, {'Content-Type': status < 400 ? 'application/json' : 'application/problem+json'});
     response.end(answer === undefined ? '' : JSON.stringify(answer));
   }
@@ -152,7 +169,7 @@ export class FakeApi {
       for (let before = this.isFrozen ? 45 : 0; before >= 0; --before) this.tell(response, before);
       return {status: 0};
     }
-    if (method === 'GET') return {status: 200, body: this.#list(path, query)};
+    if (method === 'GET') return /\/orders\/[^/]+$/.test(path) ? this.#order(path) : {status: 200, body: this.#list(path, query)};
     this.asked.push({path, body});
     const answer = this.#act(decodeURIComponent(path), body);
     this.journal.unshift({id: String(this.journal.length + 1), at: new Date().toISOString(), operator: 'ann', action: path.split('/').at(-1),
@@ -164,24 +181,48 @@ export class FakeApi {
     const last = path.split('/').at(-1);
     const state = query.get('q');
     return {
-      session: {operator: this.operator ?? 'local', open: this.isOpen, version: '0.1.0', now: new Date().toISOString()},
+      session: {operator: this.operator ?? 'local', open: this.isOpen, may_act: this.mayAct, version: '0.1.0', now: new Date().toISOString()},
       state: this.snapshot(),
       'dead-letters': {letters: this.letters, next: null},
-      messages: {messages: [1, 2, 3].map(seq => ({order: order(1).number, seq, type: 'order.paid', at: '2026-01-02T03:04:05.000Z', attempts: 8, state: 'dead'})), next: null},
-      payments: {payments: [{provider: 'acme', event: 'evt_1', order: order(1).number, amount: 400, currency: 'CNY', state: 'flagged', note: 'it is of another amount', at: '2026-01-02T03:04:05.000Z'}], next: null},
-      orders: {orders: [1, 2, 3, 4, 5].map(n => order(query.get('after') ? n + 5 : n)).filter(each => !state || each.number === state || each.buyer === state),
+      messages: {messages: messages(query.get('state')), next: null},
+      refunds: {refunds, next: null},
+      totals: {currency: 'CNY', days: [['2026-01-02', 'paid', 940], ['2026-01-02', 'awaiting', 210], ['2026-01-01', 'refunded', 4]].map(
+        ([day, state, orders]) => ({day, state, orders, units: orders, amount: 500 * orders}))},
+      payments: {payments: query.get('state') === 'flagged' ? this.payments : [], next: null},
+      orders: {orders: [1, 2, 3, 4, 5].map(n => order(query.get('after') ? n + 5 : n)).filter(each => !state || each.number === state || each.buyer === state)
+        .filter(each => !query.get('state') || each.state === query.get('state')),
                next: query.get('after') || state ? null : '5'},
       locks: {locks: this.locks}, numbers: {series: this.series}, proxies: {proxies: this.proxies},
       journal: {entries: this.journal, next: null},
     }[last];
   }
 
+  /** One order with all that there may be. */
+  #order(path) {
+    const [number] = path.split('/').slice(-1);
+    const n = [1, 2, 3, 4, 5, 6, 7, 8].find(each => [order(each).number, order(each).id].includes(number));
+    if (!n) return refusal(404, 'You have no such order');
+    const its = {...order(n), ...this.orders.get(n)};
+    return {status: 200, body: {...its, recorded: true, request: 'r-1', due: 0, refunds: refunds.map(({order: _, ...refund}) => refund),
+      payments: this.payments, messages: messages('dead').slice(0, 2),
+      history: [{at: '2026-01-02T03:05:05.000Z', event: 'order.paid', data: {state: 'paid', units: 2, amount: 1000, currency: 'CNY'}},
+                {at: '2026-01-02T03:04:05.000Z', event: 'order.issued', data: {units: 2}}]}};
+  }
+
   #act(path, body) {
     const [, , , kind, name, ...rest] = path.split('/');
+    if (kind === 'payments') {
+      const [event, way] = rest;
+      if (body?.confirm !== name) return refusal(422, 'It was not confirmed', `type '${name}'`);
+      const [payment] = this.payments.filter(each => each.event === event);
+      this.payments = this.payments.filter(each => each.event !== event);
+      for (const each of this.sales) each.payments &&= {...each.payments, flagged: this.payments.length};
+      return {status: 200, body: {...payment, state: way === 'refund' ? 'refunding' : 'settled'}};
+    }
     const own = this.sales.find(each => each.name === name);
     if (!own) return refusal(404, 'There is no such sale');
     const verb = rest.at(-1);
-    if (['close', 'stock', 'settle'].includes(verb) && body?.confirm !== name) return refusal(422, 'It was not confirmed', `type '${name}'`);
+    if (['close', 'stock', 'settle', 'refund'].includes(verb) && body?.confirm !== name) return refusal(422, 'It was not confirmed', `type '${name}'`);
     if (kind === 'rooms' && verb === 'pause') own.room.paused = true;
     if (kind === 'rooms' && verb === 'resume') own.room.paused = false;
     if (kind === 'rooms' && verb === 'rate') own.room.rate = body.rate;
@@ -190,6 +231,11 @@ export class FakeApi {
     if (kind === 'sales' && verb === 'close' && this.trouble) return refusal(503, 'The database of the orders failed', 'close it again');
     if (verb === 'stock' && body.stock < own.sold) return refusal(409, 'More is sold than that', `${own.sold} are sold`);
     if (verb === 'stock') Object.assign(own, {stock: body.stock, left: body.stock - own.sold});
+    if (verb === 'refund') {
+      const n = [1, 2, 3, 4, 5].find(each => order(each).id === rest.at(-2));
+      this.orders.set(n, {state: 'cancelled', returned: body.units ?? 0});
+      return {status: 200, body: {...order(n), taken_back: {units: body.units ?? 2, refund: 500}}};
+    }
     if (verb === 'revive' || verb === 'settle') {
       this.letters = this.letters.filter(letter => letter.id !== rest.at(-2));
       own.dead = this.letters.length;

@@ -11,6 +11,7 @@
 
 #include "docs_test/documents.hpp"
 #include "sale/order_life.hpp"
+#include "sale/sql/failures.hpp"
 #include "server/fault_matrix.hpp"
 #include "server/readiness.hpp"
 #include "support/paths.hpp"
@@ -60,13 +61,30 @@ TEST(DocsService, TablesOfASalesDatabaseAreNamed) {
 TEST(DocsService, TheLifeOfAnOrderIsTheTableThatProgramsGoBy) {
   std::vector<std::string> rows;
   bool is_in_table = false;
-  for (const auto& line : read_lines("docs/sale.md")) {
+  for (const auto& line : read_lines(test::source_path("docs/sale.md"))) {
     is_in_table = line.starts_with("| from |") || (is_in_table && line.starts_with('|'));
     if (is_in_table && line.starts_with("| `")) rows.push_back(line);
   }
   std::vector<std::string> table;
   for (const auto& step : sale::transitions()) table.push_back(sale::row_of_page(step));
   EXPECT_EQ(rows, table);
+}
+
+std::string codes(std::string_view words) {
+  std::string text;
+  for (const char c : words) text += c == ' ' ? "` `" : std::string{c};
+  return text.empty() ? "-" : fmt::format("`{}`", text);
+}
+
+TEST(DocsService, WhatBecomesOfAFailureIsTheTableThatDatabasesGoBy) {
+  constexpr std::string_view once_more[] = {"no", "as a whole", "elsewhere"};
+  std::string rows;
+  for (const auto& row : sale::failure_rows)
+    rows +=
+        fmt::format("| {} | {} | {} | {} | `{}` | {} | {} |\n", row.what, codes(row.sqlite),
+                    codes(row.postgresql), codes(row.mariadb), make_error_code(row.code).message(),
+                    once_more[static_cast<int>(row.once_more)], row.is_sure ? "none" : "unknown");
+  EXPECT_TRUE(read_text("docs/sale.md").contains(rows)) << "docs/sale.md has to say:\n" << rows;
 }
 
 /// The rows of both tables below "Readiness, health and alerts".

@@ -25,7 +25,7 @@ TEST(HttpServer, AnswersWithDateLengthAndKeepsTheConnection) {
     const auto answer = client.ask(get("/hello"));
     EXPECT_THAT(answer, testing::MatchesRegex(
                             "HTTP/1.1 200 OK\r\nDate: .* GMT\r\nContent-Type: text/plain\r\n"
-                            "Content-Length: 5\r\n\r\nhello"));
+                            "Content-Length: 5\r\nCache-Control: no-store\r\n\r\nhello"));
   }
 }
 
@@ -33,7 +33,8 @@ TEST(HttpServer, HeadHasTheLengthAndNoBody) {
   Serving serving;
   RawClient client{serving.port()};
   client.send("HEAD /hello HTTP/1.1\r\nHost: test\r\n\r\n" + get("/hello"));
-  EXPECT_THAT(client.answer(true), testing::EndsWith("Content-Length: 5\r\n\r\n"));
+  EXPECT_THAT(client.answer(true),
+              testing::EndsWith("Content-Length: 5\r\nCache-Control: no-store\r\n\r\n"));
   EXPECT_EQ(body_of(client.answer()), "hello");
 }
 

@@ -68,7 +68,13 @@ struct Shop {
       buy(buyer, "r");
     bring_in(8);
     for (const auto* const buyer : {"paid", "part", "refunding", "refunded"}) pay(buyer, buyer);
-    pay("awaiting", "too little", 1);
+    for (const auto* const event : {"too little", "settled", "back", "given back"})
+      pay("awaiting", event, 1);
+    auto& payments = orders->payments();
+    payments.settle_payment({"acme", "settled"}, PaymentState::settled, "zoe", "by hand");
+    payments.settle_payment({"acme", "given back"}, PaymentState::refunding, "zoe", "too little");
+    payments.refund_done(*payments.take_refund("", "acme", std::chrono::hours{1}));
+    payments.settle_payment({"acme", "back"}, PaymentState::refunding, "zoe", "too little");
     orders->payments().keep({.provider = "acme",
                              .event = "early",
                              .sale = "s",

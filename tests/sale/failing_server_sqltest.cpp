@@ -1,11 +1,13 @@
 // What becomes of orders when the database server, or the way to it, fails. Servers of their own
 // where they are killed, so that they disturb no other test.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
 #include "sale/database_servers.hpp"
 #include "sale/shop.hpp"
+#include "sluice/log.hpp"
 #include "sluice/open.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale.hpp"
@@ -25,10 +27,16 @@ struct Dialect {
   /// Lets the next row of sale_orders fail with this code, once, whatever is rolled back.
   void (*fail_once)(test::DatabaseServer& server, const std::string& database,
                     const std::string& code);
-  std::vector<std::string> undone;  ///< codes of failures that undo a transaction
-  std::string full;                 ///< the code of a full disk
-  std::string hold;                 ///< has read a table, and stays for a while
-  std::string count_held;           ///< how many do
+  std::vector<std::string> undone;     ///< codes of failures that undo a transaction
+  std::string full;                    ///< the code of a full disk
+  std::string hold;                    ///< has read a table, and stays for a while
+  std::string held;                    ///< how that begins, when it does
+  std::vector<std::string> version_1;  ///< makes tables of it
+  std::string sessions_of;             ///< that run a statement which begins so
+  std::string kill;
+  /// Sessions that begin now take no writes, whatever the others do; now they do; as it was.
+  std::vector<std::string> old_primary, new_primary, one_primary;
+  std::string count_sessions;  ///< of the user `shop`
 
   friend void PrintTo(const Dialect& dialect, std::ostream* to) { *to << dialect.name; }
 };
@@ -168,38 +176,123 @@ TEST_P(FailingServer, V28_AReadOnlyDatabaseIsCalledReadOnly) {
   EXPECT_EQ(orders->insert("s", orders_from(1, 10)).inserted, 10U);
 }
 
+/// Tables of version 1, with more in them; another transaction reads one of them, and stays.
+class ChangeOfTables {
+ public:
+  ChangeOfTables(const Dialect& dialect, test::DatabaseServer& server)
+      : dialect_(dialect), server_(server) {
+    open_order_store(url);
+    for (const auto& statement : dialect.version_1) server.sql(database, statement);
+    reader_ = std::jthread{[this] {
+      EXPECT_THROW(server_.sql(database, dialect_.hold), std::runtime_error) << "it is killed";
+    }};
+    EXPECT_TRUE(test::comes_true([&] { return !sessions(dialect_.held).empty(); }));
+  }
+  ~ChangeOfTables() { release(); }
+  std::string sessions(const std::string& statement) const {
+    return server_.sql(database, fmt::format(fmt::runtime(dialect_.sessions_of), statement));
+  }
+  void kill(const std::string& statement) const {
+    if (const auto session = sessions(statement); !session.empty())
+      server_.sql(database, fmt::format(fmt::runtime(dialect_.kill), session));
+  }
+  /// The change is at the table that is held.
+  void wait_for_change() const {
+    EXPECT_TRUE(test::comes_true([&] { return !sessions(change).empty(); }));
+  }
+  void kill_change() const { kill(change); }
+  void release() const { kill(dialect_.held); }
+  void expect_whole() const {
+    const auto orders = open_order_store(url);
+    orders->add_sale("s", 10);
+    EXPECT_EQ(orders->stock("s")->left, 10);
+    EXPECT_EQ(orders->insert("s", orders_from(1, 2)).inserted, 2U);
+    EXPECT_EQ(server_.sql(database, "SELECT COUNT(*) FROM sale_schema"), "4\n");
+  }
+
+ private:
+  static constexpr const char* change = "ALTER TABLE sale_stock";
+  const Dialect& dialect_;
+  test::DatabaseServer& server_;
+
+ public:
+  const std::string database = server_.make_database();
+  const std::string url = server_.url(database);
+
+ private:
+  std::jthread reader_;
+};
+
+class Lines {
+ public:
+  Lines() {
+    set_log_sink([this](LogLevel, std::string_view line) {
+      const std::lock_guard lock{mutex_};
+      lines_ += line;
+    });
+  }
+  ~Lines() { set_log_sink({}); }
+  bool has(std::string_view text) const {
+    const std::lock_guard lock{mutex_};
+    return lines_.find(text) != std::string::npos;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string lines_;
+};
+
 // A change of the tables takes as long as it takes, whatever a call may take.
-TEST_P(FailingServer, SQ02_AChangeOfTheTablesHasNoLimit) {
-  auto& server = GetParam().shared();
-  const auto database = server.make_database();
-  const auto url = server.url(database);
-  open_order_store(url);
-  server.sql(database, "DELETE FROM sale_schema WHERE version = 3");
-  server.sql(database, "ALTER TABLE sale_stock DROP COLUMN moved");
-  std::jthread reader{[&] { server.sql(database, GetParam().hold); }};
-  const auto is_held = [&] { return server.sql(database, GetParam().count_held) != "0\n"; };
-  ASSERT_TRUE(test::comes_true(is_held));
-  const auto orders = open_order_store(url, {.answer = 1s});
-  EXPECT_FALSE(is_held()) << "it has waited";
-  orders->add_sale("s", 10);
-  EXPECT_EQ(orders->stock("s")->left, 10);
+TEST_P(FailingServer, SQ02_AChangeOfTheTablesHasNoLimitAndOthersWaitAndSaySo) {
+  const ChangeOfTables tables{GetParam(), GetParam().shared()};
+  const Lines lines;
+  std::jthread first{[&] { open_order_store(tables.url, {.answer = 1s}); }};
+  tables.wait_for_change();
+  std::jthread second{[&] { open_order_store(tables.url, {.answer = 1s}); }};
+  const auto said = tables.database + ": another process is changing its tables";
+  EXPECT_TRUE(test::comes_true([&] { return lines.has(said); }));
+  std::this_thread::sleep_for(1500ms);  // more than a call may take
+  tables.release();
+  first.join();
+  second.join();
+  tables.expect_whole();
 }
 
-// After a failover sessions may be left with a primary of before that takes no writes any more.
+TEST_P(FailingServer, SQ02_AKilledChangeOfTheTablesGoesOnAtTheNextOpening) {
+  const ChangeOfTables tables{GetParam(), GetParam().shared()};
+  std::jthread first{[&] { EXPECT_THROW(open_order_store(tables.url), Error); }};
+  tables.wait_for_change();
+  tables.kill_change();
+  first.join();
+  tables.release();
+  tables.expect_whole();
+}
+
+// After a failover sessions may be left with a primary of before that takes no writes any more. A
+// session knows from its beginning whether it may write.
 TEST_P(FailingServer, SQ08_SessionsOfBeforeAFailoverFailNoCall) {
-  if (GetParam().name != "postgresql") GTEST_SKIP() << "there all sessions learn of it";
   auto& server = GetParam().shared();
   const auto database = server.make_database();
-  open_order_store(server.url(database))->add_sale("s", 1000);
-  const auto set_read_only = [&](const std::string& word) {
-    server.sql("postgres",
-               "ALTER DATABASE " + database + " SET default_transaction_read_only = " + word);
-  };
-  set_read_only("on");
-  const auto orders = open_order_store(server.url(database));
-  EXPECT_EQ(orders->stock("s")->left, 1000);
-  set_read_only("off");  // for sessions that begin now
+  const auto url = server.url_with_password(database);
+  open_order_store(url)->add_sale("s", 1000);
+  for (const auto& statement : GetParam().old_primary) server.sql(database, statement);
+  const auto orders = open_order_store(url);
+  const auto look = [&] { EXPECT_EQ(orders->stock("s")->left, 1000); };
+  {
+    std::vector<std::jthread> readers;
+    for (int i = 0; i < 8; ++i)
+      readers.emplace_back([&] {
+        for (int time = 0; time < 50; ++time) look();
+      });
+  }
+  for (const auto& statement : GetParam().new_primary) server.sql(database, statement);
+  const auto sessions = std::stoi(server.sql(database, GetParam().count_sessions));
   EXPECT_EQ(orders->insert("s", orders_from(1, 10)).inserted, 10U);
+  EXPECT_LE(std::stoi(server.sql(database, GetParam().count_sessions)), sessions > 1 ? 2 : 1)
+      << "one failure drops all that stood idle";
+  for (std::int64_t first = 11; first < 100; first += 10)
+    EXPECT_EQ(orders->insert("s", orders_from(first, 10)).inserted, 10U);
+  for (const auto& statement : GetParam().one_primary) server.sql(database, statement);
 }
 
 /// A sale whose orders go into a server that this test alone has.
@@ -286,20 +379,39 @@ const std::vector<Dialect>& dialects() {
        .fail_once = fail_once_in_postgresql,
        .undone = {"40P01", "40001", "55P03"},
        .full = "53100",
-       .hold = "BEGIN; LOCK TABLE sale_stock IN SHARE MODE; "
-               "SELECT pg_sleep(3); COMMIT",
-       .count_held = "SELECT COUNT(*) FROM pg_stat_activity WHERE query "
-                     "LIKE 'BEGIN; LOCK TABLE%'"},
+       .hold = "BEGIN; LOCK TABLE sale_stock IN SHARE MODE; SELECT pg_sleep(60); COMMIT",
+       .held = "BEGIN; LOCK TABLE",
+       .version_1 = {"DELETE FROM sale_schema WHERE version > 1",
+                     "DROP INDEX sale_orders_deadlines", "ALTER TABLE sale_stock DROP COLUMN moved",
+                     "ALTER TABLE sale_orders DROP COLUMN returned"},
+       .sessions_of = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND "
+                      "query LIKE '{}%' AND state = 'active'",
+       .kill = "SELECT pg_terminate_backend({})",
+       .old_primary = {"ALTER ROLE shop SET default_transaction_read_only = on"},
+       .new_primary = {"ALTER ROLE shop SET default_transaction_read_only = off"},
+       .one_primary = {"ALTER ROLE shop RESET default_transaction_read_only"},
+       .count_sessions = "SELECT COUNT(*) FROM pg_stat_activity WHERE usename = 'shop'"},
       {.name = "mariadb",
        .shared = mariadb,
        .start = start_quick_mariadb,
        .fail_once = fail_once_in_mariadb,
        .undone = {"1205", "1213"},
        .full = "1114",
-       .hold = "BEGIN; SELECT COUNT(*) FROM sale_stock; "
-               "SELECT SLEEP(3); COMMIT",
-       .count_held = "SELECT COUNT(*) FROM information_schema.processlist "
-                     "WHERE info LIKE 'SELECT SLEEP%'"}};
+       .hold = "BEGIN; SELECT COUNT(*) FROM sale_stock; SELECT SLEEP(60); COMMIT",
+       .held = "SELECT SLEEP",
+       .version_1 = {"DELETE FROM sale_schema WHERE version > 1",
+                     "DROP INDEX sale_orders_deadlines ON sale_orders",
+                     "ALTER TABLE sale_stock DROP COLUMN moved",
+                     "ALTER TABLE sale_orders DROP COLUMN returned"},
+       .sessions_of = "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND "
+                      "info LIKE '{}%'",
+       .kill = "KILL {}",
+       .old_primary = {"SET GLOBAL read_only = 1"},
+       .new_primary = {"GRANT READ_ONLY ADMIN ON *.* TO shop@'127.0.0.1'"},
+       .one_primary = {"REVOKE READ_ONLY ADMIN ON *.* FROM shop@'127.0.0.1'",
+                       "SET GLOBAL read_only = 0"},
+       .count_sessions = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = "
+                         "'shop'"}};
   return both;
 }
 
@@ -307,6 +419,27 @@ INSTANTIATE_TEST_SUITE_P(All, FailingServer, testing::ValuesIn(dialects()),
                          [](const auto& dialect) { return dialect.param.name; });
 INSTANTIATE_TEST_SUITE_P(All, SaleOverServer, testing::ValuesIn(dialects()),
                          [](const auto& dialect) { return dialect.param.name; });
+
+// What a COMMIT has answered is on the server's disk, whatever the role's setting says.
+TEST(PostgresqlAlone, SQ09_ACommitWaitsForTheDiskWhateverTheRoleHasSet) {
+  auto& server = postgresql();
+  for (const auto* const setting : {"local", "off", "on", "remote_apply"}) {
+    const auto database = server.make_database();
+    server.sql("postgres",
+               fmt::format("ALTER DATABASE {} SET synchronous_commit = {}", database, setting));
+    const auto orders = open_order_store(server.url(database));
+    orders->add_sale("s", 1000);
+    server.sql(database,
+               "CREATE TABLE seen (setting TEXT); CREATE FUNCTION look() RETURNS trigger AS $$ "
+               "BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NEW; "
+               "END $$ LANGUAGE plpgsql; CREATE TRIGGER look BEFORE INSERT ON sale_orders FOR EACH "
+               "ROW EXECUTE FUNCTION look()");
+    orders->insert("s", orders_from(1, 1));
+    EXPECT_EQ(
+        server.sql(database, "SELECT setting FROM seen"),
+        std::string{setting == std::string_view{"remote_apply"} ? "remote_apply" : "on"} + "\n");
+  }
+}
 
 // PostgreSQL ends all sessions when one process of it crashes, since it does not trust what they
 // share any more: 57P02. That says nothing about the orders that were under way.

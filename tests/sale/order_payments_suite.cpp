@@ -510,6 +510,204 @@ TEST_P(OrderPaymentsSuite, SQ13_TheWordsOfAFailureAreNotCutWithinACharacter) {
   EXPECT_EQ(money().refunds_of("s", 1).at(0).note, why.substr(0, 499));
 }
 
+// --- what a person settles ---
+
+/// Every payment that did not pay an order, however it came to that.
+TEST_P(OrderPaymentsSuite, SV12_APersonSettlesEachPaymentThatPaidNothing) {
+  sell("3600000000", {order(1, "ann"), order(2, "bob")});
+  const auto keep = [&](Payment payment) {
+    money().keep(payment);
+    return money().apply(payment).state;
+  };
+  EXPECT_EQ(keep(payment_of(order(1, "ann"), "right", 7)), PaymentState::applied);
+  EXPECT_EQ(keep(payment_of(order(2, "bob"), "other sum", 8)), PaymentState::flagged);
+  EXPECT_EQ(keep(payment_of(order(1, "ann"), "second", 7)), PaymentState::flagged);
+  EXPECT_EQ(keep(payment_of(order(9, "eve"), "no order", 7)), PaymentState::waiting);
+  auto stray = payment_of(order(1, "ann"), "no sale", 7);
+  stray.sale = "nobody's";
+  EXPECT_EQ(keep(stray), PaymentState::waiting);
+  EXPECT_EQ(money().payments_of_no_sale(), 1);
+  EXPECT_EQ(money().list("", PaymentState::waiting, 10).size(), 2u);
+  EXPECT_EQ(money().list("s", PaymentState::waiting, 10).size(), 1u);
+
+  const auto settle = [&](const char* event, PaymentState to) {
+    return money().settle_payment({"acme", event}, to, "zoe", "a reason");
+  };
+  EXPECT_FALSE(settle("right", PaymentState::refunding).now) << "it paid its order";
+  EXPECT_FALSE(settle("unheard", PaymentState::settled).payment);
+  EXPECT_THROW(settle("second", PaymentState::applied), Error);
+  for (const auto* event : {"other sum", "no order", "no sale"}) {
+    const auto settled = settle(event, PaymentState::refunding);
+    EXPECT_TRUE(settled.now) << event;
+    EXPECT_EQ(settled.payment->state, PaymentState::refunding);
+    EXPECT_TRUE(settled.payment->note.ends_with("refunding by zoe: a reason"));
+    EXPECT_FALSE(settle(event, PaymentState::settled).now) << "once";
+    keep(settled.payment->payment);  // told again
+  }
+  EXPECT_EQ(money().list("", PaymentState::refunding, 10).size(), 3u);
+  EXPECT_TRUE(settle("second", PaymentState::settled).now);
+  EXPECT_EQ(money().totals("s").flagged + money().totals("s").waiting, 0);
+  EXPECT_EQ(money().payments_of_no_sale(), 0);
+  EXPECT_EQ(orders_->figures("s").refunds, 2);
+  EXPECT_EQ(money().payments_of("s", order(1, "ann")).size(), 2u);
+  EXPECT_EQ(money().payments_of("s", order(9, "eve")).size(), 1u);
+  EXPECT_EQ(state(1), OrderState::paid);
+  EXPECT_EQ(state(2), OrderState::awaiting) << "nothing happens to an order";
+  expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, SV12_MoneyOfAPaymentGoesBackOnceByItsProvidersQueue) {
+  sell("3600000000", {order(1, "ann")});
+  for (const auto* event : {"e1", "e2"}) {
+    money().keep(payment_of(order(1, "ann"), event, 8));
+    money().apply(payment_of(order(1, "ann"), event, 8));
+    EXPECT_TRUE(money().settle_payment({"acme", event}, PaymentState::refunding, "zoe", "r").now);
+  }
+  EXPECT_FALSE(money().take_refund("", "other", 1h));
+  EXPECT_FALSE(money().take_refund("s", "acme", 1h)) << "no refund of an order";
+  const auto first = money().take_refund("", "acme", 1h);
+  const auto second = money().take_refund("", "", 1h);
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first->event, second->event) << "each is one sender's";
+  EXPECT_FALSE(money().take_refund("", "acme", 1h));
+  EXPECT_EQ(first->sale, "s");
+  EXPECT_EQ(first->amount, 8);
+  EXPECT_EQ(first->id, 0);
+  EXPECT_TRUE(money().refund_done(*first));
+  EXPECT_FALSE(money().refund_done(*first));
+  money().refund_failed(*second, "no", 1h);
+  const auto listed = money().list("s", PaymentState::refunding, 10);
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed.front().attempts, 1);
+  EXPECT_EQ(listed.front().failure, "no");
+  EXPECT_EQ(orders_->figures("s").refunds_failing, 1);
+  EXPECT_FALSE(
+      money().settle_payment({"acme", second->event}, PaymentState::refunding, "zoe", "now").now);
+  EXPECT_TRUE(money().take_refund("", "acme", 1h)) << "a repeated wish makes it due";
+  EXPECT_TRUE(money().refund_done(*second));
+  EXPECT_EQ(money().list("", PaymentState::refunded, 10).size(), 2u);
+  expect_sound();
+}
+
+/// An order that comes in while its payment is settled: it is paid, or the money goes back.
+TEST_P(OrderPaymentsSuite, SV12_APaymentPaysItsOrderOrIsSettled) {
+  sell("3600000000", {});
+  for (std::int64_t id = 1; id <= 8; ++id) {
+    const auto its = order(id, fmt::format("b{}", id));
+    const auto payment = payment_of(its, fmt::format("e{}", id), 7);
+    money().keep(payment);
+    std::latch both{2};
+    std::jthread comes{[&] {
+      both.arrive_and_wait();
+      insert({its});
+      money().apply(payment);
+    }};
+    both.arrive_and_wait();
+    const auto settled =
+        money().settle_payment({"acme", payment.event}, PaymentState::refunding, "zoe", "r");
+    comes.join();
+    const bool is_paid = state(id) == OrderState::paid;
+    EXPECT_EQ(settled.now, !is_paid);
+    EXPECT_EQ(money().apply(payment).state,
+              is_paid ? PaymentState::applied : PaymentState::refunding);
+  }
+  expect_sound();
+}
+
+TEST_P(OrderPaymentsSuite, SV12_WhatWasNotSentSaysWhyAndIsSentAgain) {
+  sell("3600000000", {order(1, "ann"), order(2, "bob"), order(3, "cid")});
+  for (const auto id : {1, 2, 3}) orders_->end_order("s", id, OrderState::cancelled, "");
+  auto taken = money().take_messages("s", 3, 60s);
+  ASSERT_EQ(taken.size(), 3u);
+  EXPECT_TRUE(money().message_failed("s", taken[0], 10h, "answered 500"));
+  EXPECT_TRUE(money().message_failed("s", taken[1], std::nullopt, "answered 404"));
+  EXPECT_TRUE(money().message_sent("s", taken[2]));
+  const auto figures = orders_->figures("s");
+  EXPECT_EQ(figures.messages_failing, 1);
+  EXPECT_EQ(figures.messages_dead, 1);
+  EXPECT_EQ(figures.last_failure, "answered 500");
+  EXPECT_EQ(figures.failing_since, taken[0].at);
+  const auto failing = money().messages("s", "failing", {}, 10);
+  ASSERT_EQ(failing.size(), 1u);
+  EXPECT_EQ(failing.front().note, "answered 500");
+  EXPECT_EQ(money().messages("s", "dead", {}, 10).front().note, "answered 404");
+  EXPECT_TRUE(money().take_messages("s", 3, 60s).empty());
+  for (const auto at : {0, 1})
+    EXPECT_TRUE(money().resend_message("s", {taken[at].order_id, taken[at].seq}));
+  EXPECT_FALSE(money().resend_message("s", {taken[2].order_id, taken[2].seq}));
+  EXPECT_EQ(money().take_messages("s", 3, 60s).size(), 2u);
+}
+
+TEST_P(OrderPaymentsSuite, SV12_ARefundThatFailsIsListedAndSentAgain) {
+  sell("3600000000", {order(1, "ann"), order(2, "bob")});
+  for (const auto* buyer : {"ann", "bob"}) {
+    const auto its = order(buyer[0] == 'a' ? 1 : 2, buyer);
+    money().keep(payment_of(its, buyer, 7));
+    money().apply(payment_of(its, buyer, 7));
+    money().cancel_units("s", its.id, 0, "k", "ill");
+  }
+  const auto taken = money().take_refund("s", "acme", 1h);
+  money().refund_failed(*taken, "no", 10h);
+  EXPECT_EQ(money().refunds("s", "asked", {}, 10).size(), 2u);
+  EXPECT_EQ(money().refunds("s", "asked", {}, 1).size(), 1u);
+  EXPECT_EQ(money().refunds("s", "asked", {1, 100}, 10).size(), 1u);
+  ASSERT_EQ(money().refunds("s", "failing", {}, 10).size(), 1u);
+  EXPECT_EQ(orders_->figures("s").refunds_failing, 1);
+  EXPECT_TRUE(money().resend_refund("s", {taken->id, taken->seq}));
+  EXPECT_EQ(money().refunds("s", 10).size(), 2u) << "both are due";
+  EXPECT_TRUE(money().refund_done(*taken));
+  EXPECT_FALSE(money().resend_refund("s", {taken->id, taken->seq}));
+  EXPECT_EQ(money().refunds("s", "done", {}, 10).size(), 1u);
+  EXPECT_THROW(money().refunds("s", "lost", {}, 10), Error);
+}
+
+TEST_P(OrderPaymentsSuite, SV20_OrdersAreListedNewestFirstByStateAndBuyer) {
+  auto orders = orders_from(1, 5);
+  for (auto& each : orders) each.buyer = {each.id % 2 == 0 ? "even" : "odd"};
+  for (auto& each : orders) each.n = (each.id + 1) / 2;
+  sell("3600000000", orders);
+  orders_->end_order("s", 4, OrderState::cancelled, "");
+  const auto ids = [&](const OrderQuery& which, std::size_t most) {
+    std::vector<std::int64_t> found;
+    for (const auto& each : orders_->newest("s", which, most)) found.push_back(each.id);
+    return found;
+  };
+  using Ids = std::vector<std::int64_t>;
+  EXPECT_EQ(ids({}, 3), (Ids{5, 4, 3}));
+  EXPECT_EQ(ids({.before = 3}, 3), (Ids{2, 1}));
+  EXPECT_EQ(ids({.state = OrderState::awaiting}, 3), (Ids{5, 3, 2}));
+  EXPECT_EQ(ids({.buyer = BuyerId{"even"}}, 3), (Ids{4, 2}));
+  EXPECT_EQ(ids({.state = OrderState::cancelled, .buyer = BuyerId{"even"}}, 3), (Ids{4}));
+  EXPECT_EQ(ids({.state = OrderState::refunded}, 3), Ids{});
+  EXPECT_TRUE(orders_->newest("nobody's", {}, 3).empty());
+}
+
+TEST_P(OrderPaymentsSuite, SV20_OrdersAreCountedByDayAndState) {
+  const auto a_day = std::chrono::microseconds{24h}.count();
+  auto orders = orders_from(1, 4);
+  for (auto& each : orders) {
+    each.units = each.id;
+    each.issued_at = WallTime{std::chrono::microseconds{20'000 * a_day + each.id * a_day / 2 - 1}};
+  }
+  sell("3600000000", orders);
+  money().cancel_units("s", 4, 1, "k", "");
+  orders_->end_order("s", 1, OrderState::cancelled, "");
+  const auto rows = [&](std::chrono::minutes offset) {
+    std::vector<std::string> text;
+    for (const auto& each : money().by_day("s", offset))
+      text.push_back(fmt::format(
+          "{} {} {} {}",
+          std::chrono::duration_cast<std::chrono::minutes>(each.day.time_since_epoch()).count() -
+              20'000 * 1440,
+          to_string(each.state), each.orders, each.units));
+    return text;
+  };
+  using Rows = std::vector<std::string>;
+  EXPECT_EQ(rows(0min), (Rows{"1440 awaiting 2 6", "0 awaiting 1 2", "0 cancelled 1 1"}));
+  EXPECT_EQ(rows(720min), (Rows{"2160 awaiting 1 3", "720 awaiting 2 5", "-720 cancelled 1 1"}));
+  EXPECT_TRUE(money().by_day("nobody's", 0min).empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(All, OrderPaymentsSuite, testing::ValuesIn(database_kinds()),
                          [](const auto& kind) { return kind.param.name; });
 

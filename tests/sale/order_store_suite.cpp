@@ -163,6 +163,41 @@ TEST_P(StoresOfASale, SV18_ADatabaseThatWasRolledBackIsNoticedAtTheNextCommit) {
   EXPECT_EQ(orders_->insert("s", std::vector{order(3, "cid")}, epoch).inserted, 1U);
 }
 
+// A program of before runs on while a newer one opens the database, and changes its tables.
+TEST_P(StoresOfASale, SQ07_AProgramOfBeforeStopsAtItsNextCommit) {
+  insert({order(1, "ann", 1, 2)});
+  GetParam().run(url_, "INSERT INTO sale_schema (version) VALUES (1000)");
+  auto& money = orders_->payments();
+  const Payment payment{.provider = "acme",
+                        .event = "e",
+                        .sale = "s",
+                        .order = order(1, "ann").number,
+                        .amount = 1,
+                        .currency = "EUR"};
+  const std::vector<std::function<void()>> deeds{
+      [&] { insert({order(2, "bob")}); },
+      [&] {
+        insert({order(1, "ann", 1, 2), order(2, "bob")});
+      },
+      [&] { orders_->insert_ended("s", order(2, "bob"), OrderState::cancelled, "", 0); },
+      [&] { orders_->end_order("s", 1, OrderState::cancelled, ""); },
+      [&] { orders_->begin_stock_change("s", 20); },
+      [&] { orders_->begin_epoch("s"); },
+      [&] { orders_->sell_in("s", first_, ""); },
+      [&] { money.keep(payment); },
+      [&] { money.apply(payment); },
+      [&] { money.cancel_units("s", 1, 1, "key", ""); },
+      [&] {
+        orders_->keep_definition("s", {{"closed", "1"}});
+      }};
+  for (const auto& deed : deeds)
+    expect_refused(Errc::config_mismatch, {"version 1000", "newer Sluice"}, deed);
+  EXPECT_EQ(orders_->page("s", 0, 10).size(), 1U) << "it may read";
+  EXPECT_EQ(orders_->stock("s")->left, 8);
+  GetParam().run(url_, "DELETE FROM sale_schema WHERE version = 1000");
+  for (const auto& deed : deeds) EXPECT_NO_THROW(deed());
+}
+
 TEST_P(OrderStoreSuite, AnEpochIsAboveThoseThatTheStoreKnows) {
   orders_->add_sale("s", 10);
   EXPECT_EQ(orders_->begin_epoch("s"), 1);
@@ -483,6 +518,29 @@ TEST_P(OrderStoreSuite, SQ01_TheStatementThatAnErrorNamesMendsTheTable) {
   ASSERT_EQ(mended.size(), 2U);
   EXPECT_NE(mended[0].request, mended[1].request);
   EXPECT_TRUE(mended[0].request.value == "r" || mended[1].request.value == "r");
+}
+
+/// SLUICE_LONG=n: n thousand orders, 2 without it.
+TEST_P(OrderStoreSuite, SQ02_ATableOfManyOrdersIsBroughtUpToDate) {
+  const auto* const given = std::getenv("SLUICE_LONG");
+  const std::int64_t thousands = given ? std::max(1, std::atoi(given)) : 2;
+  orders_->add_sale("many", thousands * 1000);
+  for (std::int64_t i = 0; i < thousands; ++i)
+    ASSERT_EQ(orders_->insert("many", orders_from(1 + i * 1000, 1000)).inserted, 1000U);
+  orders_.reset();
+  const auto* const on = GetParam().name == "mariadb" ? " ON sale_orders" : "";
+  for (const std::string statement :
+       {"DELETE FROM sale_schema", "ALTER TABLE sale_stock DROP COLUMN commits",
+        "DROP INDEX sale_orders_requests", "DROP INDEX sale_orders_deadlines",
+        "ALTER TABLE sale_orders DROP COLUMN returned"})
+    GetParam().run(url_, statement + (statement.starts_with("DROP") ? on : ""));
+  const auto begin = std::chrono::steady_clock::now();
+  const auto orders = open_order_store(url_, {.answer = std::chrono::seconds{1}});
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  std::cout << thousands << ",000 orders took " << took.count() << " s\n";
+  EXPECT_EQ(orders->find_number("many", order(1, "").number)->state, OrderState::awaiting);
+  EXPECT_EQ(orders->stock("many")->left, 0);
+  EXPECT_TRUE(orders->end_order("many", 1, OrderState::cancelled, "").now);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OrderStoreSuite, testing::ValuesIn(database_kinds()),

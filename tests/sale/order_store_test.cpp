@@ -7,6 +7,8 @@
 
 #include "sale/order_store_suite.hpp"
 #include "sale/sql/soci.hpp"
+#include "sluice/log.hpp"
+#include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
 namespace sluice {
@@ -58,6 +60,50 @@ TEST_F(OrderStoreTest, SQ03_ALockThatIsHeldForSecondsIsWaitedFor) {
     other << "ROLLBACK";
   }};
   EXPECT_EQ(insert(orders_from(1, 2)).inserted, 2U);
+}
+
+// The file is locked for seconds, and the tables are of an older version.
+TEST_F(OrderStoreTest, SQ02_AProcessWaitsForAChangeOfTheTablesAndSaysSo) {
+  orders_.reset();
+  soci::session other{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+  other << "DELETE FROM sale_schema WHERE version > 3";
+  other << "BEGIN IMMEDIATE";
+  std::string lines;
+  set_log_sink([&](LogLevel, std::string_view line) { lines += line; });
+  std::jthread changer{[&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{3500});  // more than a call waits
+    other << "INSERT INTO sale_schema (version) VALUES (4)";
+    other << "COMMIT";
+  }};
+  EXPECT_EQ(open_order_store(url_, {.answer = std::chrono::seconds{1}})->stock("s")->left, 10);
+  set_log_sink({});
+  EXPECT_NE(lines.find("orders.db: another process is changing its tables"), std::string::npos);
+}
+
+TEST_F(OrderStoreTest, SQ02_AKilledChangeOfTheTablesGoesOnAtTheNextOpening) {
+  orders_->add_sale("many", 20'000);
+  orders_->insert("many", orders_from(1, 20'000));
+  orders_.reset();
+  const auto file = (folder_ / "orders.db").string();
+  for (const int after_ms : {2, 10, 30, 60}) {
+    for (const auto* const statement :
+         {"DELETE FROM sale_schema", "DROP INDEX IF EXISTS sale_orders_requests",
+          "DROP INDEX IF EXISTS sale_orders_deadlines"})
+      soci::session{soci::sqlite3, "db=" + file} << statement;
+    test::Process changer{[&] {
+      open_order_store(url_);
+      return 0;
+    }};
+    changer.wait_for(std::chrono::milliseconds{after_ms});
+    changer.kill();
+    EXPECT_EQ(open_order_store(url_)->stock("many")->left, 0);
+    int indexes = 0;
+    soci::session{soci::sqlite3, "db=" + file}
+        << "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('sale_orders_requests', "
+           "'sale_orders_deadlines')",
+        soci::into(indexes);
+    EXPECT_EQ(indexes, 2) << after_ms;
+  }
 }
 
 TEST_F(OrderStoreTest, SV06_ALockThatIsNotGivenBackIsWaitedForNoLongerThanACallMayTake) {

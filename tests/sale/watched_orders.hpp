@@ -56,6 +56,11 @@ class WatchedOrders : public OrderStore {
     before("orders_of");
     return orders_.orders_of(sale, buyer, after, most);
   }
+  std::vector<SaleOrder> newest(const std::string& sale, const OrderQuery& which,
+                                std::size_t most) override {
+    before("newest");
+    return orders_.newest(sale, which, most);
+  }
   OrderFigures figures(const std::string& sale) override {
     before("figures");
     return orders_.figures(sale);

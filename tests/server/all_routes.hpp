@@ -104,6 +104,7 @@ class AllRoutes {
         {"{name}", route.operation == "acquire_lock" ? fresh("lock") : "frozen"},
         {"{owner}", held_},
         {"{id}", "1-1"},
+        {"{event}", "none"},
         {"{asset}", "console.css"},
         {"{folder}", "js"}};
     if (route.operation == "page_order") return page_order_;
@@ -123,6 +124,9 @@ class AllRoutes {
         {"set_room_units", R"({"units":100})"},
         {"close_room", R"({"confirm":"no"})"},
         {"settle_dead_letter", R"({"confirm":"tea"})"},
+        {"settle_payment", R"({"confirm":"acme","reason":"a test"})"},
+        {"refund_payment", R"({"confirm":"acme","reason":"a test"})"},
+        {"console_refund", R"({"confirm":"tea","units":1000,"reason":"a test"})"},
         {"close_sale", R"({"confirm":"mate"})"},
         {"change_stock", R"({"stock":500,"confirm":"mate"})"}};
     if (route.operation.starts_with("page_")) {

@@ -20,8 +20,9 @@ struct TableRow {
 
 std::string filled(std::string path) {
   const std::map<std::string, std::string> values{
-      {"{sale}", "tea"},  {"{order}", "1"}, {"{provider}", "acme"}, {"{name}", "thing"},
-      {"{owner}", "o:1"}, {"{id}", "1"},    {"{asset}", "main.js"}, {"{folder}", "parts"}};
+      {"{sale}", "tea"},   {"{order}", "1"},       {"{provider}", "acme"},
+      {"{name}", "thing"}, {"{owner}", "o:1"},     {"{id}", "1"},
+      {"{event}", "e"},    {"{asset}", "main.js"}, {"{folder}", "parts"}};
   for (const auto& [name, value] : values)
     for (auto at = path.find(name); at != path.npos; at = path.find(name))
       path.replace(at, name.size(), value);

@@ -225,7 +225,7 @@ TEST_F(ServeProgram, AUsersMistakeIsAnsweredInOneLine) {
       {{"--keys", keys.string()}, 64, keys.string()},
       {{"--keys", folder_.str()}, 64, folder_.str()},
       {{"--certificate", "x.pem"}, 64, "--key"},
-      {{"--trusted", "300.0.0.0/8"}, 64, "300.0.0.0/8"},
+      {{"--no-sales", "--trusted", "300.0.0.0/8"}, 64, "300.0.0.0/8"},
       {{"--orders", "postgres:x"}, 64, "postgres"},
       {{"--store", "http://x"}, 64, "http"}};
   int number = 0;
@@ -233,7 +233,8 @@ TEST_F(ServeProgram, AUsersMistakeIsAnsweredInOneLine) {
     Served served{folder_, number++, mistake.options};
     EXPECT_FALSE(served.begins()) << mistake.says;
     EXPECT_EQ(served.process().wait(), mistake.exit) << served.output();
-    EXPECT_NE(served.output().find(mistake.says), std::string::npos) << served.output();
+    EXPECT_NE(served.output().find(mistake.says), std::string::npos)
+        << mistake.says << " in " << served.output();
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <regex>
 
 #include "http/text.hpp"

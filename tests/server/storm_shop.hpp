@@ -9,9 +9,12 @@
 #include <fstream>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "server/receiver.hpp"
+#include "server/shop_keys.hpp"
 #include "sluice/payment_provider.hpp"
 #include "support/database_rig.hpp"
 #include "support/free_port.hpp"
@@ -29,12 +32,13 @@ class StormShop {
  public:
   StormShop(int sellers, std::int64_t stock) {
     orders_ = postgresql_->url(postgresql_->make_database());
-    std::ofstream{folder_ / "secrets"} << storm_secret << '\n';
-    ::chmod((folder_ / "secrets").c_str(), 0600);
-    std::ofstream{folder_ / "sales.json"}
-        << fmt::format(R"([{{"name": "tea", "stock": {}, "type": "TEA", "digits": 7, "price": 500,)"
-                       R"( "currency": "CNY", "pay-within": "1s", "grace": "500ms"}}])",
-                       stock);
+    write_private("secrets", storm_secret);
+    write_private("shop_keys", key_.line);
+    std::ofstream{folder_ / "sales.json"} << fmt::format(
+        R"([{{"name": "tea", "stock": {}, "type": "TEA", "digits": 7, "price": 500,)"
+        R"( "currency": "CNY", "pay-within": "1s", "grace": "500ms", "unit-limit": 3, )"
+        R"("largest-order": 3}}])",
+        stock);
     for (int i = 0; i < sellers; ++i) {
       ports_.push_back(free_port());
       crew_.push_back(nullptr);
@@ -45,6 +49,9 @@ class StormShop {
   const std::vector<std::uint16_t>& ports() const noexcept { return ports_; }
   std::string store_url() const { return redis_.url(); }
   const std::string& orders_url() const noexcept { return orders_; }
+  const std::string& shop_key() const noexcept { return key_.key; }
+  /// Where refunds of payments go: of each third one the first question fails.
+  const Receiver& provider() const noexcept { return provider_; }
 
   enum class Victim : std::uint8_t { seller, redis, postgresql, all };
   /// With SIGKILL. Servers are started again at once; sellers by look_after().
@@ -72,6 +79,28 @@ class StormShop {
     }
   }
 
+  /// A process with the same database and another store: it may not sell one unit.
+  void intrude() {
+    Process intruder{options_of(free_port(), other_redis_.url()),
+                     {.directory = folder_.path(), .output = folder_ / "intruder"}};
+    const auto status = intruder.wait_for(std::chrono::seconds{20});
+    constexpr int refused = 78;
+    constexpr int unavailable = 69;  // the database was dead
+    EXPECT_TRUE(status == refused || status == unavailable)
+        << "an intruder ended with " << status.value_or(-1) << ":\n"
+        << std::ifstream{folder_ / "intruder"}.rdbuf();
+    refused_ += status == refused ? 1 : 0;
+  }
+  int refused() const noexcept { return refused_; }
+
+  /// By the command line, beside the sellers. Its exit code.
+  int archive() const {
+    return Process{{built_path("sluice"), "--store", redis_.url(), "sale", "archive", "tea",
+                    "--orders", orders_, "--file", (folder_ / "tea.csv").string()},
+                   {.directory = folder_.path(), .output = folder_ / "archive"}}
+        .wait();
+  }
+
   void end() {
     for (auto& one : crew_) one->terminate();
     for (std::size_t i = 0; i < crew_.size(); ++i) EXPECT_EQ(crew_[i]->wait(), 0) << output_of(i);
@@ -90,18 +119,51 @@ class StormShop {
   std::filesystem::path output(std::size_t seller) const {
     return folder_ / fmt::format("seller{}", seller);
   }
+  void write_private(const char* name, std::string_view text) const {
+    std::ofstream{folder_ / name} << text << '\n';
+    ::chmod((folder_ / name).c_str(), 0600);
+  }
+  std::vector<std::string> options_of(std::uint16_t port, const std::string& store) const {
+    return {built_path("sluice-serve"),
+            "--listen",
+            fmt::format("127.0.0.1:{}", port),
+            "--health",
+            "127.0.0.1:0",
+            "--store",
+            store,
+            "--orders",
+            orders_,
+            "--sales",
+            (folder_ / "sales.json").string(),
+            "--payments",
+            "acme=" + (folder_ / "secrets").string(),
+            "--refunds",
+            "acme=" + provider_.url(),
+            "--allow-private-targets",
+            "--shop-keys",
+            (folder_ / "shop_keys").string(),
+            "--believe-buyers",
+            "--notice",
+            "0s",
+            "--claim-after",
+            "1s",
+            "--loops",
+            "1"};
+  }
   void begin(std::size_t seller) {
     crew_[seller] = std::make_unique<Process>(
-        std::vector<std::string>{built_path("sluice-serve"), "--listen",
-                                 fmt::format("127.0.0.1:{}", ports_[seller]), "--health",
-                                 "127.0.0.1:0", "--store", redis_.url(), "--orders", orders_,
-                                 "--sales", (folder_ / "sales.json").string(), "--payments",
-                                 "acme=" + (folder_ / "secrets").string(), "--notice", "0s",
-                                 "--claim-after", "1s", "--loops", "1"},
+        options_of(ports_[seller], redis_.url()),
         ProcessOptions{.directory = folder_.path(), .output = output(seller)});
   }
 
   TempDir folder_;
+  const server::MadeShopKey key_ = server::make_shop_key("till", {server::Scope::orders});
+  std::set<std::string> asked_;  // of the provider's thread
+  Receiver provider_{[this](const Receiver::Got& got) {
+    return asked_.insert(got.key).second && asked_.size() % 3 == 0 ? 500 : 204;
+  }};
+  RedisServer other_redis_;
+  int refused_ = 0;
   RedisServer redis_{{"appendonly yes", "appendfsync always"}};
   std::unique_ptr<DatabaseServer> postgresql_ = start_postgresql({"fsync=off"});
   std::string orders_;

@@ -26,7 +26,7 @@ class ServedTools : public testing::Test {
       served_.push_back(std::make_unique<Served>(
           folder_, i,
           std::vector<std::string>{"--store", redis_.url(), "--orders",
-                                   "sqlite:" + (folder_ / "orders.db").string(),
+                                   "sqlite:" + (folder_ / "orders.db").string(), "--no-sales",
                                    "--local-operator"}));
       ASSERT_TRUE(served_.back()->begins()) << served_.back()->output();
     }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace sluice::test {
 namespace {
@@ -70,6 +71,12 @@ void CuttingProxy::cut_at(std::string word, Cut cut) {
   cut_ = cut;
 }
 
+void CuttingProxy::do_at(std::string word, std::function<void()> deed) {
+  const std::lock_guard lock{mutex_};
+  word_ = std::move(word);
+  deed_ = std::move(deed);
+}
+
 void CuttingProxy::run(std::stop_token stop) {
   while (!stop.stop_requested()) {
     std::vector<pollfd> ready{{listener_.number(), POLLIN, 0}};
@@ -107,6 +114,10 @@ bool CuttingProxy::from_client(Line& line) {
   const std::lock_guard lock{mutex_};
   if (!word_.empty() && bytes->find(word_) != std::string::npos) {
     word_.clear();
+    if (const auto deed = std::exchange(deed_, nullptr)) {
+      deed();
+      return write_all(line.server.number(), *bytes);
+    }
     ++cuts_;
     if (cut_ == Cut::before) return false;
     line.waits = true;

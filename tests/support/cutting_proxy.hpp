@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -28,6 +29,8 @@ class CuttingProxy {
   std::uint16_t port() const noexcept { return port_; }
   /// At the next message of a client that has this word in it, once.
   void cut_at(std::string word, Cut cut);
+  /// The same: does something before the server has the message.
+  void do_at(std::string word, std::function<void()> deed);
   int cuts() const noexcept { return cuts_; }
 
  private:
@@ -48,6 +51,7 @@ class CuttingProxy {
   std::mutex mutex_;
   std::string word_;
   Cut cut_ = Cut::before;
+  std::function<void()> deed_;  // instead of a cut
   std::atomic<int> cuts_ = 0;
   std::vector<Line> lines_;
   std::jthread thread_;

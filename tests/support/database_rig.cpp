@@ -29,6 +29,19 @@ std::vector<pid_t> children_of(pid_t parent) {
   return {std::istream_iterator<pid_t>{text}, {}};
 }
 
+/// All its threads are stopped, or have ended.
+bool stands_still(pid_t process) {
+  std::error_code gone;
+  for (const auto& task : fs::directory_iterator{fmt::format("/proc/{}/task", process), gone}) {
+    const auto stat = content_of(task.path() / "stat");
+    const auto name_end = stat.rfind(") ");
+    if (name_end != std::string::npos &&
+        std::string_view{"TtZX"}.find(stat[name_end + 2]) == std::string_view::npos)
+      return false;
+  }
+  return true;
+}
+
 /// The newest that is installed: Debian keeps them out of PATH.
 fs::path postgresql_programs() {
   fs::path newest;
@@ -210,6 +223,15 @@ void DatabaseServer::kill() {
 void DatabaseServer::signal(int number) {
   process_->signal(number);
   for (const pid_t child : children_of(pid())) ::kill(child, number);
+}
+
+/// A signal stops the threads of a process one after another.
+void DatabaseServer::stop() {
+  signal(SIGSTOP);
+  auto family = children_of(pid());
+  family.push_back(pid());
+  for (const pid_t process : family)
+    while (!stands_still(process)) std::this_thread::yield();
 }
 
 void DatabaseServer::start() {

@@ -40,9 +40,10 @@ class DatabaseServer {
   pid_t pid() const noexcept { return process_->pid(); }
   std::string log() const;
 
-  void kill();                      ///< SIGKILL to it and to its children
-  void start();                     ///< after kill(); returns when it answers
-  void stop() { signal(SIGSTOP); }  ///< it and its children are there and do not answer
+  void kill();   ///< SIGKILL to it and to its children
+  void start();  ///< after kill(); returns when it answers
+  /// It and its children are there and do not answer: none of their threads runs any more.
+  void stop();
   void cont() { signal(SIGCONT); }
 
  protected:

@@ -19,8 +19,9 @@ struct ServeArgs {
   std::string data = "sluice-data";  ///< what is not given lies there
   std::string orders;                ///< empty: SQLite in `data`
   std::string sales_file;
-  std::vector<std::string> sales;     ///< "maotai=100", "maotai=100000/8"; "maotai" is there
-  bool all = false;                   ///< serves what store and database know beside these
+  std::vector<std::string> sales;  ///< "maotai=100", "maotai=100000/8"; "maotai" is there
+  bool all = false;                ///< serves what store and database know beside these
+  bool no_sales = false;
   std::vector<std::string> payments;  ///< "acme=FILE"
   std::vector<std::string> stripe;    ///< "stripe=FILE"
   std::string webhooks;               ///< a URL

@@ -122,15 +122,19 @@ void refuse_new_store(const Places& places, const Named& named) {
 
 /// Nobody named a sale: where nothing was ever sold somebody tries it, and should see something.
 void name_example(const ServeArgs& args, const Places& places, Store* store, Named& named) {
+  if (args.no_sales) return;
   auto there = store ? Sale::names(*store).get() : std::vector<std::string>{};
   if (!is_missing(places.orders))
     std::ranges::move(open_order_store(places.orders)->sales(), std::back_inserter(there));
+  std::ranges::sort(there);
+  there.erase(std::ranges::unique(there).begin(), there.end());
   std::erase(there, "example");
   if (there.empty() && !places.are_given && args.rooms.empty())
     return named.sales.push_back(sale_of("example=100"));
   throw Error{Errc::bad_argument,
               fmt::format("say what to serve: --sale NAME=UNITS makes a sale, --sale NAME serves "
-                          "one that is there, --sales FILE those of a file, --all every sale{}",
+                          "one that is there, --sales FILE those of a file, --all every sale, "
+                          "--no-sales the tools alone{}",
                           there.empty() ? "" : fmt::format("; there: {}", fmt::join(there, ", ")))};
 }
 
@@ -317,15 +321,10 @@ net::Endpoint endpoint_of(const std::string& word) {
   return {.host = host, .port = *port, .unix_path = {}};
 }
 
-std::vector<Option> serve_options(ServeArgs& args) {
-  std::vector<Option> options{
-      {"--store", "URL",
-       "As of 'sluice --store'; without it $SLUICE_STORE, else an embedded engine",
-       into(args.store)},
-      {"--orders", "URL",
-       "sqlite:FILE, postgresql://..., mariadb://...; without it $SLUICE_ORDERS, else SQLite",
-       into(args.orders)},
-      {"--data", "FOLDER", "Where the embedded engine and SQLite lie", into(args.data)},
+namespace {
+
+std::vector<Option> sale_options(ServeArgs& args) {
+  return {
       {"--sale", "NAME[=UNITS[/BUCKETS]]",
        "Serve this sale, which is there; or define it, or join it, with its stock in so many "
        "buckets, each with numbers of its own: see buckets.md; may be repeated",
@@ -335,10 +334,16 @@ std::vector<Option> serve_options(ServeArgs& args) {
       {"--all", "",
        "Serve every sale that store and database know, and those that other programs make",
        into(args.all)},
+      {"--no-sales", "", "Serve no sale: locks, numbers and what else tools.md has",
+       into(args.no_sales)},
       {"--room", "SALE=RATE[/INSIDE[/STAY]]",
        "A waiting room before this sale: so many are let in a second, are inside at a time (100), "
        "and each for so long at most (10m); may be repeated",
-       into(args.rooms)},
+       into(args.rooms)}};
+}
+
+std::vector<Option> door_options(ServeArgs& args) {
+  return {
       {"--listen", "ADDRESS", "HOST:PORT or the path of a unix socket", into(args.listen)},
       {"--health", "ADDRESS", "Where /livez, /readyz and /metrics are", into(args.health)},
       {"--keys", "FILE",
@@ -372,6 +377,21 @@ std::vector<Option> serve_options(ServeArgs& args) {
        "more than a transaction may take; 0: 3 s in an embedded engine, else 30 s",
        into(args.claim_after)},
       {"--json", "", "The greeting as one JSON object, for programs", into(args.json)}};
+}
+
+}  // namespace
+
+std::vector<Option> serve_options(ServeArgs& args) {
+  std::vector<Option> options{
+      {"--store", "URL",
+       "As of 'sluice --store'; without it $SLUICE_STORE, else an embedded engine",
+       into(args.store)},
+      {"--orders", "URL",
+       "sqlite:FILE, postgresql://..., mariadb://...; without it $SLUICE_ORDERS, else SQLite",
+       into(args.orders)},
+      {"--data", "FOLDER", "Where the embedded engine and SQLite lie", into(args.data)}};
+  std::ranges::move(sale_options(args), std::back_inserter(options));
+  std::ranges::move(door_options(args), std::back_inserter(options));
   std::ranges::move(target_options(args), std::back_inserter(options));
   std::ranges::move(client_options(args), std::back_inserter(options));
   return options;
@@ -422,6 +442,8 @@ std::unique_ptr<Store> open_places(const ServeArgs& args, const Places& places, 
 
 int serve(const ServeArgs& args) {
   const StopOnSignal stop;
+  if (args.no_sales && (args.all || !args.sales.empty() || !args.sales_file.empty()))
+    throw Error{Errc::bad_argument, "--no-sales serves none: leave out --sale, --sales and --all"};
   const auto places = places_of(args);
   Certificates certificates{args.tls};
   auto options = options_of(args, places, certificates);

@@ -72,7 +72,8 @@ Command key_command(const bool& json) {
           .options = {{"--id", "NAME", "Its name in journals", into(args->id), true},
                       {"--scopes", "SCOPE,...",
                        "What it is good for: orders (to read, cancel and refund any), operate (the "
-                       "console), tools (locks, numbers, ids, Bloom filters)",
+                       "console), read (to see what the console shows), tools (locks, numbers, "
+                       "ids, Bloom filters)",
                        into(args->scopes), true}},
           .action = [args, &json] { return print_key(*args, json); }};
 }

@@ -209,8 +209,10 @@ local function promise_look(looks, inbox, many, left, pace)
   if excused > 0 then
     rest = math.min(rest, excused + 1)
   end
-  promise(looks, inbox, rest + grace)
-  expect_look(looks, server_time() + rest)
+  -- The first wait of a process may have been told to rest for longer: it alone looks, by then.
+  local told = tonumber(redis.call('HGET', looks, inbox) or 0) - server_time() - grace
+  promise(looks, inbox, math.max(rest, told) + grace)
+  expect_look(looks, server_time() + math.max(rest, told))
   return rest
 end
 

@@ -29,7 +29,8 @@ OrderState order_state_of(const std::string& text) {
 
 PaymentState payment_state_of(const std::string& text) {
   for (const auto state : {PaymentState::waiting, PaymentState::asking, PaymentState::applied,
-                           PaymentState::returned, PaymentState::flagged})
+                           PaymentState::returned, PaymentState::flagged, PaymentState::refunding,
+                           PaymentState::refunded, PaymentState::settled})
     if (text == sluice::to_string(state)) return state;
   throw Error{Errc::corrupt, "the database has a payment in the state '" + shown(text) +
                                  "', which this version of Sluice does not know"};
@@ -64,6 +65,7 @@ SaleOrder Columns::order(std::size_t at) const {
 }  // namespace sluice::sale
 
 std::string_view sluice::to_string(PaymentState state) noexcept {
-  constexpr std::string_view names[] = {"waiting", "asking", "applied", "returned", "flagged"};
+  constexpr std::string_view names[] = {"waiting", "asking",    "applied",  "returned",
+                                        "flagged", "refunding", "refunded", "settled"};
   return names[static_cast<std::size_t>(state)];
 }

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sale/sql/failures.hpp"
 #include "sale/sql/soci.hpp"
-#include "sluice/error.hpp"
 
 namespace sluice::sale {
 
@@ -16,12 +16,7 @@ struct Columns;
 
 /// What became of a statement that failed.
 struct SqlFailure {
-  Errc code = Errc::database;
-  bool busy = false;     ///< another process has it at this moment, and will let it go
-  bool refused = false;  ///< a constraint or trigger refused this row; the database itself is well
-  bool again = false;  ///< a deadlock or the like ended the transaction: run it once more from its
-                       ///< beginning
-  bool lost = false;   ///< the session has ended, or was never there
+  SqlTrouble trouble = SqlTrouble::other;
   std::string cause = {};  ///< what the system said, where the message does not
 };
 
@@ -52,8 +47,9 @@ struct SqlDialect {
   std::string_view find_column;  ///< how many columns have the name :c in the table :t
   std::string_view find_index;   ///< how many indexes have the name :i on the table :t
   /// Until unlock_schema() no other process changes the schema. What was not unlocked ends with the
-  /// session, and is undone where the database can do that.
-  void (*lock_schema)(soci::session&);
+  /// session, and is undone where the database can do that. False, after a second at most: another
+  /// process has it.
+  bool (*try_lock_schema)(soci::session&);
   void (*unlock_schema)(soci::session&);
 
   std::vector<std::string_view> begin;          ///< a transaction that will write
@@ -67,6 +63,9 @@ struct SqlDialect {
   long long (*insert_orders)(soci::session&, const Columns&);
 
   SqlFailure (*classify)(const soci::soci_error&, soci::session&);
+  bool has_refused(const soci::soci_error& failure, soci::session& sql) const {
+    return classify(failure, sql).trouble == SqlTrouble::refused;
+  }
   /// Throws Error when what was committed so far is not where it should be any more: a deleted file
   /// takes writes without complaint.
   std::function<void()> check_presence = {};

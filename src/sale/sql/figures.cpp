@@ -1,6 +1,7 @@
 #include "sale/order_store_text.hpp"
 #include "sale/sql/columns.hpp"
 #include "sale/sql/order_store.hpp"
+#include "sale/sql/payments.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -45,6 +46,30 @@ void count_deadlines(soci::session& sql, const SqlDialect& dialect, long long sa
   figures.due_soon = due;
 }
 
+void count_failing(soci::session& sql, const std::string& name, long long sale,
+                   OrderFigures& figures) {
+  const auto count = [&](const std::string& query, const auto& key, std::int64_t& of) {
+    long long found = 0;
+    sql << "SELECT COUNT(*) FROM " << query, soci::use(key), soci::into(found);
+    of += found;
+  };
+  const std::string back = "sale_payments WHERE sale_name = :n AND state = 'refunding'";
+  count(back, name, figures.refunds);
+  count(back + " AND failure <> ''", name, figures.refunds_failing);
+  count("sale_refunds WHERE sale = :s AND state = 'asked' AND note <> ''", sale,
+        figures.refunds_failing);
+  const std::string due = "sale_messages WHERE sale = :s AND state = 'due' AND note <> ''";
+  count(due, sale, figures.messages_failing);
+  if (figures.messages_failing == 0) return;
+  long long since = 0;
+  std::string why;
+  sql << "SELECT MIN(at_us) FROM " << due, soci::use(sale), soci::into(since);
+  sql << "SELECT note FROM " << due << " ORDER BY due_us DESC LIMIT 1", soci::use(sale),
+      soci::into(why);
+  figures.failing_since = WallTime{std::chrono::microseconds{since}};
+  figures.last_failure = from_column(why);
+}
+
 }  // namespace
 
 OrderFigures SqlOrderStore::figures(const std::string& sale) {
@@ -79,8 +104,39 @@ OrderFigures SqlOrderStore::figures(const std::string& sale) {
                                        id);
     figures.messages = count_of(messages, "due");
     figures.messages_dead = count_of(messages, "dead");
+    count_failing(at.sql, name, id, figures);
   });
   return figures;
 }
 
 }  // namespace sluice::sale
+
+std::vector<sluice::DayTotal> sluice::sale::SqlOrderPayments::by_day(const std::string& sale,
+                                                                     std::chrono::minutes offset) {
+  constexpr std::size_t most = 1000;
+  constexpr std::chrono::microseconds a_day = std::chrono::days{1};
+  const auto after_utc = std::chrono::microseconds{offset}.count();
+  const auto read = [&](Connection& at) {
+    std::vector<DayTotal> totals;
+    const auto in_sale = find_sale(at, sale);
+    if (!in_sale) return totals;
+    const long long key = *in_sale;
+    std::vector<long long> day(most), orders(most), units(most);
+    std::vector<std::string> state(most);
+    soci::statement select =
+        (at.sql.prepare << fmt::format(
+             "SELECT issued_us - (issued_us - {}) % {} AS day, state, COUNT(*), SUM(units - "
+             "returned) FROM sale_orders WHERE sale = :s GROUP BY day, state ORDER BY day DESC, "
+             "state LIMIT {}",
+             after_utc, a_day.count(), most),
+         soci::use(key), soci::into(day), soci::into(state), soci::into(orders), soci::into(units));
+    if (!select.execute(true)) return totals;
+    for (std::size_t i = 0; i < day.size(); ++i)
+      totals.push_back({.day = WallTime{std::chrono::microseconds{day[i]}},
+                        .state = order_state_of(state[i]),
+                        .orders = orders[i],
+                        .units = units[i]});
+    return totals;
+  };
+  return sessions_.guarded(read);
+}

@@ -89,7 +89,7 @@ bool SqlOrderStore::insert_together(Connection& at, long long sale,
   try {
     return insert_rows(at, sale, orders) == static_cast<long long>(orders.size());
   } catch (const soci::soci_error& failure) {
-    if (dialect().classify(failure, at.sql).refused) return false;
+    if (dialect().has_refused(failure, at.sql)) return false;
     throw;
   }
 }
@@ -157,7 +157,7 @@ std::string SqlOrderStore::insert_row(Connection& at, long long sale, const Sale
     ++result.inserted;
     return {};
   } catch (const soci::soci_error& failure) {
-    if (!dialect().classify(failure, at.sql).refused) throw;
+    if (!dialect().has_refused(failure, at.sql)) throw;
     at.sql << "ROLLBACK TO SAVEPOINT one_order";
     const auto there = find(at, sale, order.id);
     if (there && is_same(*there, order)) {

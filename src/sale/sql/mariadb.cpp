@@ -59,52 +59,9 @@ std::string mariadb_connection(const ServerUrl& url, bool is_patient) {
   return text;
 }
 
-/// By the numbers of MySQL's manual ("Server Error Message Reference", "Client Error ...") and
-/// MariaDB's ("MariaDB Error Codes").
 SqlFailure mariadb_failure(const soci::soci_error& error, soci::session&) {
   const auto* const failure = dynamic_cast<const soci::mysql_soci_error*>(&error);
-  switch (failure ? failure->err_num_ : 0) {
-    case 1062:  // a duplicate
-    case 1048:  // NULL
-    case 1264:
-    case 1366:
-    case 1406:
-    case 1690:  // does not fit its column
-    case 1451:
-    case 1452:  // a foreign key
-    case 3819:
-    case 4025:  // CHECK, of MySQL and of MariaDB
-    case 1644:  // SIGNAL of a trigger
-      return {.refused = true};
-    case 1205:  // waited too long for a lock; undoes the statement alone, so the session ends
-    case 1213:  // a deadlock
-    case 1020:  // the row has changed since it was read
-      return {.again = true};
-    case 1290:
-    case 1792:
-    case 1836: return {.code = Errc::read_only};
-    case 1021:
-    case 1026:
-    case 1114:
-    case 1041: return {.code = Errc::out_of_space};
-    case 1034:
-    case 1194:
-    case 1712: return {.code = Errc::corrupt};
-    case 1053:
-    case 1927:
-    case 1152:
-    case 1158:
-    case 1159:
-    case 1160:
-    case 1161:
-    case 4031:
-    case 2002:
-    case 2003:
-    case 2006:
-    case 2013:
-    case 2055: return {.lost = true};
-    default: return {};
-  }
+  return {trouble_of(std::to_string(failure ? failure->err_num_ : 0), &FailureRow::mariadb)};
 }
 
 /// As a literal that no character set and no mode of the server reads otherwise.
@@ -148,11 +105,11 @@ int socket_of_mariadb(soci::session& session) {
 
 constexpr const char* schema_lock = "CONCAT('sluice_sale_', MD5(DATABASE()))";
 
-void lock_mariadb_schema(soci::session& sql) {
+bool try_lock_mariadb_schema(soci::session& sql) {
+  sql << "SET SESSION autocommit = 1 /*M!100300 , SESSION max_statement_time = 0 */";
   int locked = 0;
-  sql << fmt::format("SELECT COALESCE(GET_LOCK({}, 600), 0)", schema_lock), soci::into(locked);
-  if (locked != 1)
-    throw Error{Errc::database, "another process is changing the tables of the database"};
+  sql << fmt::format("SELECT COALESCE(GET_LOCK({}, 1), 0)", schema_lock), soci::into(locked);
+  return locked == 1;
 }
 void unlock_mariadb_schema(soci::session& sql) {
   int unlocked = 0;
@@ -196,7 +153,7 @@ SqlDialect mariadb_dialect(const std::string& text) {
       .find_index =
           "SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = "
           "DATABASE() AND table_name = :t AND index_name = :i",
-      .lock_schema = lock_mariadb_schema,
+      .try_lock_schema = try_lock_mariadb_schema,
       .unlock_schema = unlock_mariadb_schema,
       .begin = {"START TRANSACTION"},
       .begin_reading = {"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",

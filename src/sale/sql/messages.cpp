@@ -12,13 +12,13 @@ std::vector<OrderMessage> fetch_messages(soci::session& sql, long long sale,
                                          const std::string& where, std::size_t most) {
   const auto size = rows_for(most);
   std::vector<long long> id(size), seq(size), at_us(size), attempts(size);
-  std::vector<std::string> type(size), data(size), state(size);
+  std::vector<std::string> type(size), data(size), state(size), note(size);
   soci::statement select =
-      (sql.prepare << fmt::format("SELECT order_id, seq, type, data, at_us, attempts, state FROM "
-                                  "sale_messages AS it WHERE sale = :s AND {} LIMIT {}",
+      (sql.prepare << fmt::format("SELECT order_id, seq, type, data, at_us, attempts, state, "
+                                  "note FROM sale_messages AS it WHERE sale = :s AND {} LIMIT {}",
                                   where, most),
        soci::use(sale), soci::into(id), soci::into(seq), soci::into(type), soci::into(data),
-       soci::into(at_us), soci::into(attempts), soci::into(state));
+       soci::into(at_us), soci::into(attempts), soci::into(state), soci::into(note));
   std::vector<OrderMessage> messages;
   if (!select.execute(true)) return messages;
   for (std::size_t i = 0; i < id.size(); ++i)
@@ -28,7 +28,8 @@ std::vector<OrderMessage> fetch_messages(soci::session& sql, long long sale,
                         .data = data[i],
                         .at = WallTime{std::chrono::microseconds{at_us[i]}},
                         .attempts = attempts[i],
-                        .state = state[i]});
+                        .state = state[i],
+                        .note = from_column(note[i])});
   return messages;
 }
 
@@ -80,32 +81,57 @@ std::vector<OrderMessage> SqlOrderPayments::take_messages(const std::string& sal
 
 /// Writes what became of a message, unless another sender has it. `due_us` is an expression.
 bool SqlOrderPayments::note_message(const std::string& sale, const OrderMessage& message,
-                                    const std::string& state, const std::string& due_us) {
+                                    const std::string& state, const std::string& due_us,
+                                    const std::string& note) {
   return changing(sale, [&](const SaleTransaction& in) {
     const long long id = message.order_id;
     const long long seq = message.seq;
     const long long fence = message.attempts;
-    soci::statement note =
+    const auto why = to_column(shortened(note));
+    soci::statement write =
         (in.sql().prepare << fmt::format(
-             "UPDATE sale_messages SET state = :t, due_us = {} WHERE sale = :s AND order_id = :i "
-             "AND seq = :q AND attempts = :f AND state = 'due'",
+             "UPDATE sale_messages SET state = :t, note = :n, due_us = {} WHERE sale = :s AND "
+             "order_id = :i AND seq = :q AND attempts = :f AND state = 'due'",
              due_us),
-         soci::use(state), soci::use(in.sale()), soci::use(id), soci::use(seq), soci::use(fence));
-    note.execute(true);
-    return note.get_affected_rows() == 1;
+         soci::use(state), soci::use(why), soci::use(in.sale()), soci::use(id), soci::use(seq),
+         soci::use(fence));
+    write.execute(true);
+    return write.get_affected_rows() == 1;
   });
 }
 
 bool SqlOrderPayments::message_sent(const std::string& sale, const OrderMessage& message) {
-  return note_message(sale, message, "done", "due_us");
+  return note_message(sale, message, "done", "due_us", {});
 }
 
 bool SqlOrderPayments::message_failed(const std::string& sale, const OrderMessage& message,
-                                      std::optional<std::chrono::seconds> again_in) {
-  if (!again_in) return note_message(sale, message, "dead", "due_us");
+                                      std::optional<std::chrono::seconds> again_in,
+                                      const std::string& why) {
+  if (!again_in) return note_message(sale, message, "dead", "due_us", why);
   return note_message(
       sale, message, "due",
-      fmt::format("{} + {}", dialect().now_us, std::chrono::microseconds{*again_in}.count()));
+      fmt::format("{} + {}", dialect().now_us, std::chrono::microseconds{*again_in}.count()), why);
+}
+
+/// Of the row of an order's version that meets the condition.
+bool SqlOrderPayments::make_due(const std::string& sale, const std::string& table_and_what,
+                                const MessagePlace& place, const std::string& condition) {
+  return changing(sale, [&](const SaleTransaction& in) {
+    soci::statement make =
+        (in.sql().prepare << fmt::format("UPDATE {} due_us = {} WHERE sale = :s AND order_id = {} "
+                                         "AND seq = {} AND {}",
+                                         table_and_what, dialect().now_us, place.order_id,
+                                         place.seq, condition),
+         soci::use(in.sale()));
+    make.execute(true);
+    return make.get_affected_rows() == 1;
+  });
+}
+
+/// One that another sender has is sent twice, which its receiver knows by its id.
+bool SqlOrderPayments::resend_message(const std::string& sale, const MessagePlace& place) {
+  return make_due(sale, "sale_messages SET state = 'due', attempts = 0,", place,
+                  "state IN ('due', 'dead')");
 }
 
 void SqlOrderPayments::stop_messages(const std::string& sale) {
@@ -134,16 +160,19 @@ std::int64_t SqlOrderPayments::replay_messages(const std::string& sale) {
 std::vector<OrderMessage> SqlOrderPayments::messages(const std::string& sale,
                                                      const std::string& state,
                                                      const MessagePlace& after, std::size_t most) {
-  if (state != "due" && state != "done" && state != "dead")
+  const bool is_failing = state == "failing";
+  if (!is_failing && state != "due" && state != "done" && state != "dead")
     throw Error{Errc::bad_argument, "no message is in the state '" + shown(state) + "'"};
   const auto read = [&](Connection& at) -> std::vector<OrderMessage> {
     const auto in_sale = find_sale(at, sale);
     if (!in_sale) return {};
-    return fetch_messages(at.sql, *in_sale,
-                          fmt::format("state = '{}' AND (order_id > {} OR (order_id = {} AND seq > "
-                                      "{})) ORDER BY order_id, seq",
-                                      state, after.order_id, after.order_id, after.seq),
-                          most);
+    return fetch_messages(
+        at.sql, *in_sale,
+        fmt::format("state = '{0}'{1} AND (order_id > {2} OR (order_id = {2} "
+                    "AND seq > {3})) ORDER BY order_id, seq",
+                    is_failing ? "due" : state, is_failing ? " AND note <> ''" : "", after.order_id,
+                    after.seq),
+        most);
   };
   return sessions_.guarded(read);
 }

@@ -113,10 +113,23 @@ Migration stores() {
           .indexes = {}};
 }
 
+/// What a person has to look at: why something was not sent, and money that he sends back.
+Migration troubles() {
+  return {.version = 5,
+          .tables = {},
+          .columns = {{"sale_messages", "note", "{text} NOT NULL DEFAULT {nothing}"},
+                      {"sale_payments", "attempts", "BIGINT NOT NULL DEFAULT 0"},
+                      {"sale_payments", "due_us", "BIGINT NOT NULL DEFAULT 0"},
+                      {"sale_payments", "failure", "{text} NOT NULL DEFAULT {nothing}"}},
+          .indexes = {{.name = "sale_payments_by_state",
+                       .table = "sale_payments",
+                       .columns = "state, due_us"}}};
+}
+
 }  // namespace
 
 std::span<const Migration> migrations() {
-  static const std::vector<Migration> all{orders(), payments(), buckets(), stores()};
+  static const std::vector<Migration> all{orders(), payments(), buckets(), stores(), troubles()};
   return all;
 }
 

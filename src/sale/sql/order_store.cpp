@@ -86,7 +86,7 @@ std::int64_t SqlOrderStore::begin_epoch(const std::string& sale, std::int64_t ab
     at.sql << "UPDATE sale_stock SET epoch = :e, epoch_token = :t WHERE id = :s", soci::use(next),
         soci::use(token), soci::use(id);
     if (!store.id.empty()) enter_store(at, id, store, next);
-    mark = link_of(at.sql, id).mark;
+    mark = link_of(at, dialect(), id).mark;
     return true;
   });
   if (!store.id.empty()) sessions_.links().tie(sale, store);
@@ -120,7 +120,7 @@ std::optional<StoreOfSale> SqlOrderStore::store_of(const std::string& sale) {
   return sessions_.guarded([&](Connection& at) -> std::optional<StoreOfSale> {
     const auto id = find_sale(at, sale);
     if (!id) return std::nullopt;
-    return link_of(at.sql, *id).store;
+    return link_of(at, dialect(), *id).store;
   });
 }
 
@@ -148,7 +148,7 @@ bool SqlOrderStore::sell_in(const std::string& sale, const StoreOfSale& store,
   links.raise(sale, mark);
   const auto known = links.find(sale).mark;  // before the database goes on
   const auto now =
-      sessions_.guarded([&](Connection& at) { return link_of(at.sql, id_of(at, sale)); });
+      sessions_.guarded([&](Connection& at) { return link_of(at, dialect(), id_of(at, sale)); });
   if (now.mark < known) return false;
   links.raise(sale, now.mark);
   if (now.store.id != store.id || (is_first && now.store.place != store.place))

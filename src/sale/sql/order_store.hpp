@@ -53,6 +53,8 @@ class SqlOrderStore final : public OrderStore {
   std::optional<SaleOrder> find_number(const std::string& sale, const std::string& number) override;
   std::vector<SaleOrder> orders_of(const std::string& sale, const BuyerId& buyer,
                                    std::int64_t after, std::size_t most) override;
+  std::vector<SaleOrder> newest(const std::string& sale, const OrderQuery& which,
+                                std::size_t most) override;
   std::optional<SaleOrder> find_request(const std::string& sale, const BuyerId& buyer,
                                         const RequestId& request) override;
   EndedOrder end_order(const std::string& sale, std::int64_t id, OrderState state,

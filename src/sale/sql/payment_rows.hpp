@@ -26,16 +26,19 @@ std::vector<KeptPayment> fetch_payments(soci::session& sql, const std::string& w
   const auto size = rows_for(most);
   std::vector<std::string> provider(size), event(size), sale(size), number(size), currency(size),
       state(size), note(size);
-  std::vector<long long> amount(size), received_us(size);
+  std::vector<long long> amount(size), received_us(size), attempts(size);
+  std::vector<std::string> failure(size);
   soci::statement select{sql};
   (select.exchange(soci::use(keys)), ...);
   for (auto* const column : {&provider, &event, &sale, &number})
     select.exchange(soci::into(*column));
   select.exchange(soci::into(amount));
   for (auto* const column : {&currency, &state, &note}) select.exchange(soci::into(*column));
-  select.exchange(soci::into(received_us));
+  for (auto* const column : {&received_us, &attempts}) select.exchange(soci::into(*column));
+  select.exchange(soci::into(failure));
   select.alloc();
-  select.prepare(fmt::format("SELECT {} FROM sale_payments WHERE {}", payment_columns, where));
+  select.prepare(fmt::format("SELECT {}, attempts, failure FROM sale_payments WHERE {}",
+                             payment_columns, where));
   select.define_and_bind();
   std::vector<KeptPayment> payments;
   if (!select.execute(true)) return payments;
@@ -48,7 +51,9 @@ std::vector<KeptPayment> fetch_payments(soci::session& sql, const std::string& w
                                     .currency = from_column(currency[i])},
                         .state = payment_state_of(state[i]),
                         .note = from_column(note[i]),
-                        .received_at = WallTime{std::chrono::microseconds{received_us[i]}}});
+                        .received_at = WallTime{std::chrono::microseconds{received_us[i]}},
+                        .attempts = attempts[i],
+                        .failure = from_column(failure[i])});
   return payments;
 }
 

@@ -14,20 +14,24 @@ void count_payments(soci::session& sql, const std::string& name, long long sale,
   long long waiting = 0;
   long long asking = 0;
   long long flagged = 0;
+  long long refunding = 0;
   long long odd = 0;
   sql << "SELECT COALESCE(SUM(CASE WHEN state = 'waiting' THEN 1 ELSE 0 END), 0), "
          "COALESCE(SUM(CASE WHEN state = 'asking' THEN 1 ELSE 0 END), 0), "
          "COALESCE(SUM(CASE WHEN state = 'flagged' THEN 1 ELSE 0 END), 0), "
+         "COALESCE(SUM(CASE WHEN state = 'refunding' THEN 1 ELSE 0 END), 0), "
          "COALESCE(SUM(CASE WHEN state NOT IN ('waiting', 'asking', 'applied', 'returned', "
-         "'flagged') OR (state = 'waiting' AND (order_id <> 0 OR note <> '')) OR "
-         "(state <> 'waiting' AND (state <> 'flagged' OR order_id <> 0) AND NOT EXISTS ("
-         "SELECT 1 FROM sale_orders AS its WHERE its.sale = :s AND its.id = "
-         "sale_payments.order_id)) THEN 1 ELSE 0 END), 0) FROM sale_payments WHERE sale_name = :n",
+         "'flagged', 'refunding', 'refunded', 'settled') OR (state = 'waiting' AND (order_id <> 0 "
+         "OR note <> '')) OR (state <> 'waiting' AND (state NOT IN ('flagged', 'refunding', "
+         "'refunded', 'settled') OR order_id <> 0) AND NOT EXISTS (SELECT 1 FROM sale_orders AS "
+         "its WHERE its.sale = :s AND its.id = sale_payments.order_id)) THEN 1 ELSE 0 END), 0) "
+         "FROM sale_payments WHERE sale_name = :n",
       soci::use(sale), soci::use(name), soci::into(waiting), soci::into(asking),
-      soci::into(flagged), soci::into(odd);
+      soci::into(flagged), soci::into(refunding), soci::into(odd);
   totals.waiting = waiting;
   totals.asking = asking;
   totals.flagged = flagged;
+  totals.refunds = refunding;
   totals.odd_events = odd;
 }
 
@@ -49,7 +53,7 @@ PaymentTotals SqlOrderPayments::totals(const std::string& sale) {
     const auto terms = in_sale ? terms_of_sale(at.sql, *in_sale) : std::nullopt;
     if (!terms) return;
     count_histories(at, *in_sale, sale, *terms, totals);
-    totals.refunds = count(
+    totals.refunds += count(
         at.sql, "SELECT COUNT(*) FROM sale_refunds WHERE sale = :s AND state = 'asked'", *in_sale);
     totals.messages = count(
         at.sql, "SELECT COUNT(*) FROM sale_messages WHERE sale = :s AND state = 'due'", *in_sale);

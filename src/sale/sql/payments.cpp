@@ -8,6 +8,7 @@
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/sql/payment_rows.hpp"
+#include "sale/sql/schema.hpp"
 
 namespace sluice::sale {
 
@@ -27,6 +28,7 @@ bool SqlOrderPayments::keep(const Payment& payment) {
   std::string refusal;
   const bool is_new = sessions_.in_transaction([&](Connection& at) {
     refusal.clear();
+    need_known_schema(at.sql, dialect());
     try {
       at.sql << fmt::format(
           "INSERT INTO sale_payments ({}, order_id) VALUES (:p, :e, :s, :o, :a, :c, 'waiting', '', "
@@ -36,7 +38,7 @@ bool SqlOrderPayments::keep(const Payment& payment) {
           soci::use(amount), soci::use(payment.currency);
       return true;
     } catch (const soci::soci_error& failure) {
-      if (!dialect().classify(failure, at.sql).refused) throw;
+      if (!dialect().has_refused(failure, at.sql)) throw;
       refusal = failure.get_error_message();
       return false;
     }
@@ -110,10 +112,11 @@ std::vector<KeptPayment> SqlOrderPayments::list(const std::string& sale, Payment
                                                 std::size_t most,
                                                 const std::optional<PaymentPlace>& after) {
   const auto name = to_column(sale);
-  const auto order = fmt::format("sale_name = :n AND state = '{}'", to_string(state));
+  const auto which = fmt::format(
+      "{} AND state = '{}'", sale.empty() ? "sale_name <> :n" : "sale_name = :n", to_string(state));
   const auto end = fmt::format("ORDER BY received_us, provider, event LIMIT {}", most);
   const auto read = [&](Connection& at) -> std::vector<KeptPayment> {
-    if (!after) return fetch_payments(at.sql, fmt::format("{} {}", order, end), most, name);
+    if (!after) return fetch_payments(at.sql, fmt::format("{} {}", which, end), most, name);
     const auto last = kept(at.sql, {.provider = after->provider, .event = after->event});
     if (!last) return {};
     const auto event = to_column(after->event);
@@ -121,7 +124,7 @@ std::vector<KeptPayment> SqlOrderPayments::list(const std::string& sale, Payment
         at.sql,
         fmt::format("{0} AND (received_us > {1} OR (received_us = {1} AND (provider > '{2}' OR "
                     "(provider = '{2}' AND event > :e)))) {3}",
-                    order, last->received_at.time_since_epoch().count(), last->payment.provider,
+                    which, last->received_at.time_since_epoch().count(), last->payment.provider,
                     end),
         most, name, event);
   };

@@ -1,5 +1,5 @@
 /// OrderPayments on a SQL database, written once for all of them. The class is spread over
-/// payments.cpp, refunds.cpp and messages.cpp by subject.
+/// payments.cpp, settled_payments.cpp, refunds.cpp and messages.cpp by subject.
 #pragma once
 
 #include <string>
@@ -9,6 +9,9 @@
 #include "sluice/order_payments.hpp"
 
 namespace sluice::sale {
+
+/// Why something failed, as far as a note has room for it: whole characters.
+std::string shortened(const std::string& why);
 
 class SqlOrderPayments final : public OrderPayments {
  public:
@@ -22,6 +25,10 @@ class SqlOrderPayments final : public OrderPayments {
   PaymentResult apply(const Payment& payment) override;
   std::vector<KeptPayment> list(const std::string& sale, PaymentState state, std::size_t most,
                                 const std::optional<PaymentPlace>& after) override;
+  std::vector<KeptPayment> payments_of(const std::string& sale, const SaleOrder& order) override;
+  std::int64_t payments_of_no_sale() override;
+  SettledPayment settle_payment(const PaymentPlace& place, PaymentState to, const std::string& who,
+                                const std::string& why) override;
   std::vector<Payment> ready(const std::string& sale, std::size_t most) override;
   std::vector<std::int64_t> due(const std::string& sale, std::size_t most) override;
   bool expire(const std::string& sale, std::int64_t id) override;
@@ -30,6 +37,9 @@ class SqlOrderPayments final : public OrderPayments {
                            const std::string& key, const std::string& reason) override;
   bool end_retake(const std::string& sale, std::int64_t id, std::int64_t seq, bool taken) override;
   std::vector<Refund> refunds(const std::string& sale, std::size_t most) override;
+  std::vector<Refund> refunds(const std::string& sale, const std::string& state,
+                              const MessagePlace& after, std::size_t most) override;
+  bool resend_refund(const std::string& sale, const MessagePlace& place) override;
   std::optional<Refund> take_refund(const std::string& sale, const std::string& provider,
                                     std::chrono::seconds lease) override;
   std::vector<Refund> refunds_of(const std::string& sale, std::int64_t id) override;
@@ -40,12 +50,15 @@ class SqlOrderPayments final : public OrderPayments {
                                           std::chrono::seconds lease) override;
   bool message_sent(const std::string& sale, const OrderMessage& message) override;
   bool message_failed(const std::string& sale, const OrderMessage& message,
-                      std::optional<std::chrono::seconds> again_in) override;
+                      std::optional<std::chrono::seconds> again_in,
+                      const std::string& why) override;
   void stop_messages(const std::string& sale) override;
   std::int64_t replay_messages(const std::string& sale) override;
+  bool resend_message(const std::string& sale, const MessagePlace& place) override;
   std::vector<OrderMessage> messages(const std::string& sale, const std::string& state,
                                      const MessagePlace& after, std::size_t most) override;
   std::vector<OrderMessage> messages_of(const std::string& sale, std::int64_t id) override;
+  std::vector<DayTotal> by_day(const std::string& sale, std::chrono::minutes offset) override;
   PaymentTotals totals(const std::string& sale) override;
 
  private:
@@ -62,11 +75,21 @@ class SqlOrderPayments final : public OrderPayments {
                                            std::size_t most);
   std::vector<Refund> fetch_refunds(const std::string& sale, const std::string& where,
                                     std::size_t most);
+  // settled_payments.cpp
+  bool settle_kept(Connection& at, const KeptPayment& there, PaymentState to,
+                   const std::string& who_and_why) const;
+  std::optional<Refund> take_payment_refund(const std::string& provider,
+                                            std::chrono::seconds lease);
+  bool payment_refund_done(const Refund& refund);
+  void payment_refund_failed(const Refund& refund, const std::string& why,
+                             std::chrono::seconds again_in);
   // histories.cpp
   void count_histories(Connection& at, long long sale, const std::string& name,
                        const PaymentTerms& terms, PaymentTotals& totals) const;
+  bool make_due(const std::string& sale, const std::string& table_and_what,
+                const MessagePlace& place, const std::string& condition);
   bool note_message(const std::string& sale, const OrderMessage& message, const std::string& state,
-                    const std::string& due_us);
+                    const std::string& due_us, const std::string& note);
 
   SqlSessions& sessions_;
 };

@@ -41,22 +41,11 @@ std::string postgresql_connection(const ServerUrl& url) {
   return text;
 }
 
-/// By the SQLSTATE: five characters, of which the first two are the class (PostgreSQL's manual,
-/// appendix A).
 SqlFailure postgresql_failure(const soci::soci_error& error, soci::session&) {
   const auto* const failure = dynamic_cast<const soci::postgresql_soci_error*>(&error);
   const auto state = failure ? failure->sqlstate() : std::string{};
-  const auto begins = [&](std::string_view with) { return state.starts_with(with); };
-  if (state.empty() || state.front() == ' ' || state.front() == '\0' || begins("08") ||
-      begins("57P0") || state == "25P03")
-    return {.lost = true};
-  if (begins("23") || begins("22") || state == "P0001") return {.refused = true};
-  if (state == "40003") return {};  // nobody knows whether it was done
-  if (begins("40") || state == "55P03") return {.again = true};
-  if (state == "25006") return {.code = Errc::read_only};
-  if (state == "53100") return {.code = Errc::out_of_space};
-  if (begins("XX001") || begins("XX002")) return {.code = Errc::corrupt};
-  return {};
+  const bool was_said = !state.empty() && state.front() != ' ' && state.front() != '\0';
+  return {was_said ? trouble_of(state, &FailureRow::postgresql) : SqlTrouble::lost};
 }
 
 std::string array_of(const std::vector<long long>& values) {
@@ -104,10 +93,16 @@ int socket_of_postgresql(soci::session& session) {
   return PQsocket(static_cast<soci::postgresql_session_backend*>(session.get_backend())->conn_);
 }
 
-void lock_postgresql_schema(soci::session& sql) {
+bool try_lock_postgresql_schema(soci::session& sql) {
   sql << "BEGIN";
-  sql << "SET LOCAL lock_timeout = '600s'";  // an index of many orders takes long
-  sql << "SELECT pg_advisory_xact_lock(8317140253971)";
+  sql << "SET LOCAL lock_timeout = '600s'";    // for transactions of others to end
+  sql << "SET LOCAL statement_timeout = '0'";  // an index of many orders takes long
+  int locked = 0;
+  sql << "SELECT CAST(pg_try_advisory_xact_lock(8317140253971) AS int)", soci::into(locked);
+  if (locked == 1) return true;
+  sql << "ROLLBACK";
+  sql << "SELECT pg_sleep(0.2)";
+  return false;
 }
 void unlock_postgresql_schema(soci::session& sql) { sql << "COMMIT"; }
 
@@ -144,7 +139,7 @@ SqlDialect postgresql_dialect(const std::string& text) {
       .find_index =
           "SELECT COUNT(*) FROM pg_index WHERE indrelid = to_regclass(:t) AND "
           "indexrelid = to_regclass(:i)",
-      .lock_schema = lock_postgresql_schema,
+      .try_lock_schema = try_lock_postgresql_schema,
       .unlock_schema = unlock_postgresql_schema,
       // A COMMIT that waits for a replica and is ended by a limit would be taken for done.
       .begin = {"BEGIN; SET LOCAL statement_timeout = 0"},

@@ -145,6 +145,20 @@ std::vector<SaleOrder> SqlOrderStore::orders_of(const std::string& sale, const B
   });
 }
 
+std::vector<SaleOrder> SqlOrderStore::newest(const std::string& sale, const OrderQuery& which,
+                                             std::size_t most) {
+  const auto state = which.state ? fmt::format("AND state = '{}' ", to_string(*which.state)) : "";
+  const auto end = fmt::format("{}ORDER BY id DESC LIMIT {}", state, most);
+  return sessions_.guarded([&](Connection& at) {
+    const auto in_sale = id_or_none(at, sale);
+    const long long before = which.before;
+    if (!which.buyer) return fetch(at.sql, "id < :k " + end, in_sale, before, most);
+    const auto of_buyer = to_column(which.buyer->value);
+    return fetch(at.sql, fmt::format("buyer = :k AND id < {} {}", before, end), in_sale, of_buyer,
+                 most);
+  });
+}
+
 std::optional<SaleOrder> SqlOrderStore::find_request(const std::string& sale, const BuyerId& buyer,
                                                      const RequestId& request) {
   return sessions_.guarded([&](Connection& at) -> std::optional<SaleOrder> {

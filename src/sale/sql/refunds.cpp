@@ -26,6 +26,13 @@ bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) &
 
 }  // namespace
 
+std::string shortened(const std::string& why) {
+  constexpr std::size_t longest_note = 500;
+  auto size = std::min(why.size(), longest_note);
+  while (size < why.size() && size > 0 && is_inside_character(why[size])) --size;
+  return why.substr(0, size);
+}
+
 /// `where` has one parameter, the sale.
 std::vector<Refund> SqlOrderPayments::fetch_refunds(soci::session& sql, long long in_sale,
                                                     const std::string& sale,
@@ -75,14 +82,34 @@ std::vector<Refund> SqlOrderPayments::refunds(const std::string& sale, std::size
   return fetch_refunds(sale, due_refunds(dialect().now_us, {}), most);
 }
 
+std::vector<Refund> SqlOrderPayments::refunds(const std::string& sale, const std::string& state,
+                                              const MessagePlace& after, std::size_t most) {
+  const auto* const which = state == "asked"     ? "back.state = 'asked'"
+                            : state == "failing" ? "back.state = 'asked' AND back.note <> ''"
+                            : state == "done"    ? "back.state = 'done'"
+                                                 : nullptr;
+  if (!which) throw Error{Errc::bad_argument, "no refund is in the state '" + shown(state) + "'"};
+  return fetch_refunds(sale,
+                       fmt::format("{0} AND (back.order_id > {1} OR (back.order_id = {1} AND "
+                                   "back.seq > {2})) ORDER BY back.order_id, back.seq",
+                                   which, after.order_id, after.seq),
+                       most);
+}
+
+bool SqlOrderPayments::resend_refund(const std::string& sale, const MessagePlace& place) {
+  return make_due(sale, "sale_refunds SET", place, "state = 'asked'");
+}
+
 std::optional<Refund> SqlOrderPayments::take_refund(const std::string& sale,
                                                     const std::string& provider,
                                                     std::chrono::seconds lease) {
   std::optional<Refund> taken;
-  if (fetch_refunds(sale, due_refunds(dialect().now_us, provider), 1).empty()) return taken;
+  const auto due_refund = due_refunds(dialect().now_us, provider);
+  if (sale.empty()) return take_payment_refund(provider, lease);
+  if (fetch_refunds(sale, due_refund, 1).empty()) return taken;
   changing(sale, [&](const SaleTransaction& in) {
     taken.reset();
-    auto due = fetch_refunds(in.sql(), in.sale(), sale, due_refunds(dialect().now_us, provider), 1);
+    auto due = fetch_refunds(in.sql(), in.sale(), sale, due_refund, 1);
     if (due.empty()) return false;
     taken = std::move(due.front());
     const long long id = taken->id;
@@ -103,6 +130,7 @@ std::vector<Refund> SqlOrderPayments::refunds_of(const std::string& sale, std::i
 }
 
 bool SqlOrderPayments::refund_done(const Refund& refund) {
+  if (refund.id == 0) return payment_refund_done(refund);
   return changing(refund.sale, [&](const SaleTransaction& in) {
     auto row = in.find(refund.id);
     const long long id = refund.id;
@@ -127,14 +155,12 @@ bool SqlOrderPayments::refund_done(const Refund& refund) {
 
 void SqlOrderPayments::refund_failed(const Refund& refund, const std::string& why,
                                      std::chrono::seconds again_in) {
-  constexpr std::size_t longest_note = 500;
+  if (refund.id == 0) return payment_refund_failed(refund, shortened(why), again_in);
   changing(refund.sale, [&](const SaleTransaction& in) {
     const long long id = refund.id;
     const long long seq = refund.seq;
     const long long pause = std::chrono::microseconds{again_in}.count();
-    auto size = std::min(why.size(), longest_note);
-    while (size < why.size() && size > 0 && is_inside_character(why[size])) --size;
-    const auto note = to_column(why.substr(0, size));
+    const auto note = to_column(shortened(why));
     in.sql() << fmt::format(
         "UPDATE sale_refunds SET attempts = attempts + 1, due_us = {} + :p, note = :n WHERE sale = "
         ":s AND order_id = :i AND seq = :q AND state = 'asked'",

@@ -9,6 +9,7 @@
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/sql/columns.hpp"
+#include "sale/sql/schema.hpp"
 #include "sale/sql/sibling_rows.hpp"
 #include "sale/store_of_sale.hpp"
 
@@ -44,17 +45,19 @@ long long locked_sale(Connection& at, const SqlDialect& dialect, const std::stri
   return id;
 }
 
-SaleLink link_of(soci::session& sql, long long id) {
+SaleLink link_of(Connection& at, const SqlDialect& dialect, long long id) {
   SaleLink link;
   std::string place;
   long long begun = 0;
   long long since_us = 0;
   long long epoch = 0;
   long long commits = 0;
-  sql << "SELECT store, store_place, store_epoch, store_since_us, epoch, commits FROM sale_stock "
-         "WHERE id = :s",
+  long long version = 0;
+  at.sql << "SELECT store, store_place, store_epoch, store_since_us, epoch, commits, (SELECT "
+            "MAX(version) FROM sale_schema) FROM sale_stock WHERE id = :s",
       soci::use(id), soci::into(link.store.id), soci::into(place), soci::into(begun),
-      soci::into(since_us), soci::into(epoch), soci::into(commits);
+      soci::into(since_us), soci::into(epoch), soci::into(commits), soci::into(version);
+  need_known_version(version, dialect);
   link.store.place = from_column(place);
   link.store.epoch = begun;
   link.store.since = WallTime{std::chrono::microseconds{since_us}};
@@ -65,7 +68,7 @@ SaleLink link_of(soci::session& sql, long long id) {
 void count_change(Connection& at, const SqlDialect& dialect, const std::string& sale,
                   long long id) {
   at.sql << "UPDATE sale_stock SET commits = commits + 1 WHERE id = :s", soci::use(id);
-  const auto now = link_of(at.sql, id);
+  const auto now = link_of(at, dialect, id);
   const auto known = at.links->find(sale);
   if (!known.store.id.empty() && !now.store.id.empty() && now.store.id != known.store.id)
     throw another_store(sale, dialect.description, now.store, known.store);

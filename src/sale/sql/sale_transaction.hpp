@@ -24,10 +24,12 @@ long long locked_sale(Connection& at, const SqlDialect& dialect, const std::stri
 
 /// Counts a change of a sale whose row is locked, or was changed in this transaction. Throws
 /// Error{config_mismatch} where it is sold in another store than the one that this process changes
-/// it for, and Error{database} where the database has come less far than it had.
+/// it for, or a newer program has changed the tables, and Error{database} where the database has
+/// come less far than it had.
 void count_change(Connection& at, const SqlDialect& dialect, const std::string& sale, long long id);
-/// The store and the mark of a sale, as its row has them.
-SaleLink link_of(soci::session& sql, long long id);
+/// The store and the mark of a sale, as its row has them. Throws Error{config_mismatch} where a
+/// newer program has changed the tables.
+SaleLink link_of(Connection& at, const SqlDialect& dialect, long long id);
 
 /// How often an order may change: a buyer who cancels his units one by one is told to stop.
 inline constexpr std::int64_t most_versions = 100;

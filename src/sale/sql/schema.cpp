@@ -4,6 +4,7 @@
 
 #include "sale/differences.hpp"
 #include "sale/sql/migrations.hpp"
+#include "sluice/log.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -29,13 +30,20 @@ long long version_of(soci::session& sql, const SqlDialect& dialect) {
   if (!has_column(sql, dialect, "sale_schema", "version")) return 0;
   long long version = 0;
   sql << "SELECT COALESCE(MAX(version), 0) FROM sale_schema", soci::into(version);
-  const auto newest = migrations().back().version;
-  if (version > newest)
-    throw Error{Errc::config_mismatch,
-                fmt::format("{}: its tables are of version {}, made by a newer Sluice; this one "
-                            "knows them up to version {}: use the newer program here, too",
-                            dialect.description, version, newest)};
+  need_known_version(version, dialect);
   return version;
+}
+
+/// False: another process has done what there was to do.
+bool lock_outdated(soci::session& sql, const SqlDialect& dialect) {
+  for (bool is_told = false; !dialect.try_lock_schema(sql); is_told = true) {
+    if (!is_told)
+      log(LogLevel::warning, fmt::format("{}: another process is changing its tables, which takes "
+                                         "minutes where they are large: this one waits for it",
+                                         dialect.description));
+    if (is_up_to_date(sql, dialect)) return false;
+  }
+  return true;
 }
 
 /// A file of an older version may have two orders of a request: sales that lost their store sold
@@ -70,8 +78,8 @@ void add_index(soci::session& sql, const SqlDialect& dialect, const SqlIndex& in
                        table, index.columns, is_partial ? " WHERE " : "",
                        is_partial ? index.condition : "");
   } catch (const soci::soci_error& failure) {
-    if (index.name != "sale_orders_requests" || !dialect.classify(failure, sql).refused) throw;
-    sql << "ROLLBACK";  // of what lock_schema() began: PostgreSQL answers nothing before
+    if (index.name != "sale_orders_requests" || !dialect.has_refused(failure, sql)) throw;
+    sql << "ROLLBACK";  // of what try_lock_schema() began: PostgreSQL answers nothing before
     refuse_requests(sql, dialect);
   }
 }
@@ -89,12 +97,27 @@ void apply(soci::session& sql, const SqlDialect& dialect, const Migration& migra
 
 }  // namespace
 
+void need_known_version(long long version, const SqlDialect& dialect) {
+  const auto newest = migrations().back().version;
+  if (version > newest)
+    throw Error{Errc::config_mismatch,
+                fmt::format("{}: its tables are of version {}, made by a newer Sluice; this one "
+                            "knows them up to version {}: use the newer program here, too",
+                            dialect.description, version, newest)};
+}
+
+void need_known_schema(soci::session& sql, const SqlDialect& dialect) {
+  long long version = 0;
+  sql << "SELECT MAX(version) FROM sale_schema", soci::into(version);
+  need_known_version(version, dialect);
+}
+
 bool is_up_to_date(soci::session& sql, const SqlDialect& dialect) {
   return version_of(sql, dialect) == migrations().back().version;
 }
 
 void migrate(soci::session& sql, const SqlDialect& dialect) {
-  dialect.lock_schema(sql);
+  if (!lock_outdated(sql, dialect)) return;
   sql << in_words_of(dialect,
                      "CREATE TABLE IF NOT EXISTS sale_schema (version BIGINT NOT NULL PRIMARY "
                      "KEY){rowless}");

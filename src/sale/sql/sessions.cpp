@@ -91,7 +91,8 @@ bool SqlSessions::try_to_open(bool is_last_time) {
     limit(*first);
   } catch (const soci::soci_error& failure) {
     const auto why = dialect_.classify(failure, at->sql);
-    if (!why.busy || is_last_time) throw error_of(failure.get_error_message(), why, Effect::none);
+    if (why.trouble != SqlTrouble::undone || is_last_time)
+      throw error_of(failure.get_error_message(), why, Effect::none);
     return false;
   }
   was_open_ = true;
@@ -141,21 +142,22 @@ void SqlSessions::drop_idle() noexcept {
   idle_.clear();
 }
 
+/// By the row of the failure (failures.hpp). A session that stood idle may have ended long ago:
+/// what was said in it had no effect; others of its age are in the same trouble.
 void SqlSessions::Patience::after(const soci::soci_error& failure, Lease& lease) {
   const auto why = pool_.dialect_.classify(failure, lease->sql);
-  const bool was_committing = lease->committing;
-  // A session that stood idle may have ended long ago: what was said in it had no effect.
-  // So did one with a primary of before, which takes no writes any more.
-  const bool has_wrong_server = why.lost || why.code == Errc::read_only;
+  const auto& row = row_of(why.trouble);
+  const bool is_unknown = lease->committing && !row.is_sure;
   const bool was_cut = lease->is_cut;
-  const bool was_stale = has_wrong_server && !lease->is_new && !was_committing && !was_cut;
+  const bool is_of_earlier = row.once_more == OnceMore::elsewhere && !lease->is_new && !was_cut;
+  const bool is_undone = row.once_more == OnceMore::as_a_whole;
   lease.drop();
-  if (was_stale || was_cut) pool_.drop_idle();
+  if (is_of_earlier || was_cut) pool_.drop_idle();
   const auto now = system_clock().steady();
-  if ((!why.again && !was_stale) || ++repeats_ > most_repeats || now >= give_up_)
+  if ((!is_undone && !is_of_earlier) || is_unknown || ++repeats_ > most_repeats || now >= give_up_)
     throw pool_.error_of(was_cut ? pool_.no_answer() : failure.get_error_message(), why,
-                         was_committing && !why.again ? Effect::unknown : Effect::none);
-  if (why.again) {
+                         is_unknown ? Effect::unknown : Effect::none);
+  if (is_undone) {
     Backoff pause{shortest_pause * repeats_, longest_pause};
     std::this_thread::sleep_for(pause.next());
   }
@@ -169,8 +171,8 @@ Error SqlSessions::error_of(const std::string& message, const SqlFailure& why,
                             Effect effect) const {
   const auto what =
       fmt::format("{}{}{}", in_one_line(message), why.cause.empty() ? "" : ": ", why.cause);
-  return {why.code, fmt::format("{}: {}", dialect_.description, without(what, dialect_.secret)),
-          effect};
+  return {row_of(why.trouble).code,
+          fmt::format("{}: {}", dialect_.description, without(what, dialect_.secret)), effect};
 }
 
 }  // namespace sluice::sale

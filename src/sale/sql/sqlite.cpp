@@ -57,22 +57,14 @@ int system_error(soci::session& session) {
 SqlFailure disk_failure(int error) {
   if (error == 0) return {};
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  return {.code = is_full ? Errc::out_of_space : Errc::database, .cause = std::strerror(error)};
+  return {is_full ? SqlTrouble::full : SqlTrouble::other, std::strerror(error)};
 }
 
 SqlFailure classify(const soci::soci_error& error, soci::session& session) {
   const auto* const failure = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
-  switch (failure ? failure->result() & 0xff : SQLITE_ERROR) {
-    case SQLITE_CONSTRAINT: return {.code = Errc::database, .refused = true};
-    case SQLITE_BUSY: return {.code = Errc::database, .busy = true, .again = true};
-    case SQLITE_READONLY: return {.code = Errc::read_only};
-    case SQLITE_FULL: return {.code = Errc::out_of_space};
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return {.code = Errc::corrupt};
-    case SQLITE_IOERR:
-    case SQLITE_CANTOPEN: return disk_failure(system_error(session));
-    default: return {.code = Errc::database};
-  }
+  const int code = failure ? failure->result() & 0xff : SQLITE_ERROR;
+  if (code == SQLITE_IOERR || code == SQLITE_CANTOPEN) return disk_failure(system_error(session));
+  return {trouble_of(std::to_string(code), &FailureRow::sqlite)};
 }
 
 /// SQLite would make it for everybody to read. It gets its name when it is closed: closing a file
@@ -92,7 +84,13 @@ void connect(soci::session& session, const std::string& path) {
   session.open(soci::sqlite3, fmt::format("db=\"{}\"", path));
 }
 
-void lock_schema(soci::session& sql) { sql << "BEGIN IMMEDIATE"; }
+bool try_lock_schema(soci::session& sql) try {
+  sql << "BEGIN IMMEDIATE";
+  return true;
+} catch (const soci::soci_error& failure) {
+  if (classify(failure, sql).trouble != SqlTrouble::undone) throw;
+  return false;
+}
 void unlock_schema(soci::session& sql) { sql << "COMMIT"; }
 
 long long insert_orders(soci::session& sql, const Columns& rows) {
@@ -139,7 +137,7 @@ SqlDialect sqlite_dialect(const std::string& url) {
       .find_column = "SELECT COUNT(*) FROM pragma_table_info(:t) WHERE name = :c",
       .find_index =
           "SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = :t AND name = :i",
-      .lock_schema = lock_schema,
+      .try_lock_schema = try_lock_schema,
       .unlock_schema = unlock_schema,
       .begin = {"BEGIN IMMEDIATE"},
       .begin_reading = {"BEGIN"},

@@ -109,6 +109,8 @@ TEST(Seed, WhatWasFoundBefore) {
       {"multi", 13999, "a late copy of a forced release ends the next hold", "operators"},
       {"shared", 42592, "readers are let in past the first of their process, which has yet to look",
        "stopped"},
+      {"shared", 10763, "a wait that came later says less of when the first of its process looks",
+       "paused"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =

@@ -1,0 +1,335 @@
+/// What operators settle, send again and look up; and what a key that only reads may.
+#include <map>
+#include <set>
+
+#include "http/text.hpp"
+#include "server/operate_fixture.hpp"
+#include "server/receiver.hpp"
+#include "sluice/payment_provider.hpp"
+#include "support/collected_log.hpp"
+
+namespace sluice::server {
+namespace {
+
+const HmacPayments bank{"acme", WebhookKeys{{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}};
+
+const JsonValue::Array& rows_in(const JsonValue& answer, const char* name) {
+  return *answer.find(name)->as_array();
+}
+std::string word_in(const JsonValue& value, const char* name) {
+  const auto* const found = value.find(name);
+  return found && found->as_text() ? *found->as_text() : std::string{};
+}
+
+class OperateMoney : public OperateTest {
+ protected:
+  void begin_paid(const std::string& refunds_at = {}, const std::string& messages_at = {}) {
+    auto how = with_keys();
+    const auto provider = std::make_shared<HmacPayments>(bank);
+    how.shop_keys =
+        ShopKeys{{key_of(ann_), key_of(till_), key_of(eye_), key_of(tools_), key_of(bob_)}};
+    how.shop.worker.claim_after = 60ms;
+    how.providers = {provider};
+    how.messenger.every = 5ms;
+    how.messenger.http.allows_private = true;
+    if (!refunds_at.empty()) how.messenger.refunds = {{provider, refunds_at}};
+    if (!messages_at.empty())
+      how.messenger.messages =
+          MessageTarget{messages_at, WebhookKeys{{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}};
+    begin({paid_tea(10)}, std::move(how));
+  }
+  /// As the provider tells it.
+  void pay(const std::string& event, const std::string& sale, const std::string& number,
+           std::int64_t amount) const {
+    const auto body = HmacPayments::body_of({.provider = "acme",
+                                             .event = event,
+                                             .sale = sale,
+                                             .order = number,
+                                             .amount = amount,
+                                             .currency = "CNY"});
+    const auto head = bank.sign(body, "m_" + event, system_clock().wall());
+    EXPECT_EQ(ask("POST", "/v1/payments/acme",
+                  {{"webhook-id", head.id},
+                   {"webhook-timestamp", head.timestamp},
+                   {"webhook-signature", head.signature}},
+                  body)
+                  .status,
+              204);
+  }
+  /// The number of an order that the database has.
+  std::string bought(std::string_view buyer) const {
+    const auto number = buy(buyer, "k", R"({"units":2})").text("number");
+    EXPECT_TRUE(test::comes_true([&] {
+      return get("/v1/operate/sales/tea/orders/" + number).json().find("recorded") &&
+             *get("/v1/operate/sales/tea/orders/" + number).json().find("recorded")->as_bool();
+    }));
+    return number;
+  }
+  JsonValue of_tea(std::string_view path) const {
+    const auto answer = get(fmt::format("/v1/operate/sales/tea{}", path));
+    EXPECT_EQ(answer.status, 200) << path << answer.body;
+    return answer.json();
+  }
+  std::vector<std::string> events_in(std::string_view path) const {
+    std::vector<std::string> events;
+    for (const auto& row : rows_in(get(path).json(), "payments"))
+      events.push_back(word_in(row, "event"));
+    return events;
+  }
+  Answer settle(const std::string& event, const char* verb,
+                std::string_view body = R"({"confirm":"acme",)"
+                                        R"("reason":"a call"})") const {
+    return post(fmt::format("/v1/operate/payments/acme/{}/{}", http::escape(event), verb), body);
+  }
+  Answer refund(std::string_view number, std::string_view key, std::string_view body) const {
+    return ask("POST", fmt::format("/v1/operate/sales/tea/orders/{}/refund", number),
+               {{"Authorization", "Bearer " + ann_.key}, {"Idempotency-Key", key}}, body);
+  }
+  std::string metrics() const { return test::ask(service_->health_port(), "GET", "/metrics").body; }
+
+  const MadeShopKey eye_ = make_shop_key("eye", {Scope::read});
+  const MadeShopKey tools_ = make_shop_key("job", {Scope::tools});
+};
+
+using Events = std::vector<std::string>;
+
+/// Each payment that paid nothing has a line, a view and a verb, also one that belongs nowhere.
+TEST_F(OperateMoney, SV12_APaymentThatPaidNothingIsSeenAndSettled) {
+  test::CollectedLog log;
+  test::Receiver provider;
+  begin_paid(provider.url());
+  const auto number = bought("ann");
+  pay("too little", "tea", number, 400);
+  pay("no order", "tea", "TEA1", 500);
+  pay("no/sale?", "cake", "CAKE1", 500);
+  for (const auto* event : {"too little", "no order", "no/sale?"})
+    EXPECT_EQ(log.count(fmt::format("payment '{}' of acme", event)), 1U) << log.text();
+  EXPECT_EQ(events_in("/v1/operate/payments"), Events{"too little"});
+  EXPECT_EQ(events_in("/v1/operate/payments?state=waiting"), (Events{"no order", "no/sale?"}));
+  EXPECT_EQ(events_in("/v1/operate/sales/tea/payments?state=waiting"), Events{"no order"});
+  const auto seen = state_where([](const JsonValue& sale) {
+    return integer(sale, {"payments", "flagged"}) == 1;
+  });
+  EXPECT_EQ(integer(seen, {"payments_of_no_sale"}), 1);
+
+  for (const auto* body : {R"({"reason":"x"})", R"({"confirm":"tea","reason":"x"})"})
+    EXPECT_EQ(settle("too little", "settle", body).problem(), "not-confirmed") << body;
+  for (const auto* body : {R"({"confirm":"acme"})", R"({"confirm":"acme","reason":""})"})
+    EXPECT_EQ(settle("too little", "settle", body).problem(), "bad-body") << body;
+  EXPECT_EQ(settle("unheard", "settle").problem(), "no-payment");
+  const auto settled = settle("too little", "settle");
+  EXPECT_EQ(settled.text("state"), "settled") << settled.body;
+  EXPECT_TRUE(settled.text("note").ends_with("settled by ann: a call"));
+  EXPECT_EQ(settle("too little", "settle").status, 200) << "a repeat";
+  EXPECT_EQ(settle("too little", "refund").problem(), "payment-is-settled");
+  for (const auto* event : {"no order", "no/sale?"}) EXPECT_EQ(settle(event, "refund").status, 200);
+  EXPECT_TRUE(test::comes_true(
+      [&] { return events_in("/v1/operate/payments?state=refunded").size() == 2; }));
+  EXPECT_EQ(provider.count(), 2U);
+  const auto seen_again = state_where([](const JsonValue& sale) {
+    return integer(sale, {"payments", "flagged"}) == 0;
+  });
+  EXPECT_EQ(integer(seen_again, {"payments_of_no_sale"}), 0);
+  const auto audit = post("/v1/operate/sales/tea/audit").json();
+  EXPECT_TRUE(*audit.find("sound")->as_bool());
+  const auto journal = get("/v1/operate/journal").json();
+  EXPECT_EQ(word_in(rows_in(journal, "entries").back(), "action"), "settle_payment");
+}
+
+TEST_F(OperateMoney, SV12_AFailingRefundSaysWhyAndIsSentAgain) {
+  test::Receiver provider{[](const test::Receiver::Got&) { return 500; }};
+  begin_paid(provider.url());
+  const auto number = bought("ann");
+  pay("right", "tea", number, 1000);
+  pay("twice", "tea", number, 1000);
+  EXPECT_EQ(refund(number, "1", R"({"confirm":"tea","units":1,"reason":"broken"})").status, 200);
+  EXPECT_EQ(settle("twice", "refund").status, 200);
+  const auto failing = [&] { return rows_in(of_tea("/refunds"), "refunds"); };
+  ASSERT_TRUE(test::comes_true([&] { return failing().size() == 1 && provider.count() >= 2; }));
+  EXPECT_NE(word_in(failing().front(), "note").find("answered 500"), std::string::npos);
+  state_where([](const JsonValue& sale) { return integer(sale, {"refunds_failing"}) == 2; });
+  EXPECT_TRUE(test::comes_true([&] {
+    return metrics().find(R"(sluice_service_needs{sale="tea",what="refunds_failing"} 2)") !=
+           std::string::npos;
+  }));
+  provider.answers([](const test::Receiver::Got&) { return 200; });
+  const auto path =
+      fmt::format("/v1/operate/sales/tea/refunds/{}/resend", word_in(failing().front(), "id"));
+  EXPECT_EQ(post(path).status, 204);
+  EXPECT_EQ(settle("twice", "refund").status, 200) << "a repeated wish sends it at once";
+  EXPECT_TRUE(test::comes_true([&] {
+    return rows_in(of_tea("/refunds?state=done"), "refunds").size() == 1 &&
+           events_in("/v1/operate/payments?state=refunded") == Events{"twice"};
+  }));
+  EXPECT_EQ(post(path).problem(), "no-refund");
+  std::set<std::string> keys;
+  for (const auto& got : provider.got()) keys.insert(got.key);
+  EXPECT_EQ(keys.size(), 2U) << "each under one key";
+  EXPECT_TRUE(failing().empty());
+}
+
+TEST_F(OperateMoney, SV12_ATargetThatFailsIsShownAndAMessageSentAgain) {
+  test::Receiver shop{[](const test::Receiver::Got&) { return 503; }};
+  begin_paid({}, shop.url());
+  const auto number = bought("ann");
+  pay("right", "tea", number, 1000);
+  const auto seen = state_where([](const JsonValue& sale) {
+    return integer(sale, {"messages", "failing"}) == 1;
+  });
+  const auto& messages = *rows_in(seen, "sales").front().find("messages");
+  EXPECT_NE(word_in(messages, "last_failure").find("answered 503"), std::string::npos);
+  EXPECT_EQ(word_in(messages, "failing_since").size(), 24U);
+  const auto failing = of_tea("/messages?state=failing");
+  ASSERT_EQ(rows_in(failing, "messages").size(), 1U);
+  const auto& message = rows_in(failing, "messages").front();
+  EXPECT_NE(word_in(message, "note").find("answered 503"), std::string::npos);
+  shop.answers([](const test::Receiver::Got&) { return 204; });
+  const auto path = fmt::format("/v1/operate/sales/tea/messages/{}/resend", word_in(message, "id"));
+  EXPECT_EQ(post(path).status, 204);
+  EXPECT_TRUE(test::comes_true(
+      [&] { return rows_in(of_tea("/messages?state=done"), "messages").size() == 1; }));
+  EXPECT_EQ(post(path).problem(), "no-message");
+  for (const auto* id : {"x", "1", "1:x", "x:1", ""})
+    EXPECT_EQ(post(fmt::format("/v1/operate/sales/tea/messages/{}/resend", id)).status, 404) << id;
+}
+
+TEST_F(OperateMoney, SV20_AnOrderIsShownWithAllThatBelongsToIt) {
+  begin_paid();
+  const auto number = bought("ann");
+  pay("right", "tea", number, 1000);
+  pay("wrong", "tea", number, 7);
+  EXPECT_EQ(refund(number, "1", R"({"confirm":"tea","units":1,"reason":"broken"})").status, 200);
+  const auto order = of_tea("/orders/" + number);
+  EXPECT_EQ(word_in(order, "buyer"), "ann");
+  EXPECT_EQ(integer(order, {"returned"}), 1);
+  ASSERT_EQ(rows_in(order, "payments").size(), 2U);
+  EXPECT_EQ(word_in(rows_in(order, "payments").back(), "state"), "flagged");
+  EXPECT_EQ(rows_in(order, "refunds").size(), 1U);
+  ASSERT_EQ(rows_in(order, "messages").size(), 2U);
+  EXPECT_EQ(word_in(rows_in(order, "messages").front(), "type"), "order.units_cancelled");
+  Events history;
+  for (const auto& row : rows_in(order, "history")) history.push_back(word_in(row, "event"));
+  EXPECT_EQ(history.size(), 5U);
+  EXPECT_EQ(history.back(), "order.issued");
+  EXPECT_EQ(of_tea("/orders/" + word_in(order, "id")).find("number")->as_text()->compare(number),
+            0);
+  EXPECT_EQ(get("/v1/operate/sales/tea/orders/nothing").problem(), "no-order");
+}
+
+TEST_F(OperateMoney, SV20_UnitsAreTakenBackOnceForEachKey) {
+  begin_paid();
+  const auto number = bought("ann");
+  const auto all = R"({"confirm":"tea","reason":"ill"})";
+  EXPECT_EQ(refund(number, "1", R"({"reason":"ill"})").problem(), "not-confirmed");
+  EXPECT_EQ(refund(number, "1", R"({"confirm":"tea"})").problem(), "bad-body") << "no reason";
+  EXPECT_EQ(refund(number, "", all).problem(), "no-idempotency-key");
+  EXPECT_EQ(refund(number, "1", R"({"confirm":"tea","units":3,"reason":"ill"})").problem(),
+            "fewer-units");
+  for (int i = 0; i < 2; ++i) {
+    const auto back = refund(number, "1", R"({"confirm":"tea","units":1,"reason":"ill"})");
+    EXPECT_EQ(integer(back.json(), {"taken_back", "units"}), 1) << back.body;
+    EXPECT_EQ(integer(back.json(), {"returned"}), 1);
+  }
+  EXPECT_EQ(refund(number, "2", all).text("state"), "cancelled");
+  EXPECT_EQ(refund(number, "3", all).problem(), "order-ended");
+  EXPECT_EQ(refund("none", "3", all).problem(), "no-order");
+}
+
+TEST_F(OperateMoney, SV20_OrdersAreListedNewestFirstAndFiltered) {
+  begin_paid();
+  std::vector<std::string> numbers;
+  for (const auto* buyer : {"ann", "bob", "cid", "dan"}) numbers.push_back(bought(buyer));
+  pay("bob's", "tea", numbers[1], 1000);
+  const auto listed = [&](std::string_view query) {
+    Events found;
+    for (const auto& row : rows_in(of_tea(query), "orders"))
+      found.push_back(word_in(row, "number"));
+    return found;
+  };
+  EXPECT_EQ(listed("/orders"), Events(numbers.rbegin(), numbers.rend()));
+  EXPECT_EQ(listed("/orders?state=paid"), Events{numbers[1]});
+  EXPECT_EQ(listed("/orders?q=cid&state=awaiting"), Events{numbers[2]});
+  EXPECT_EQ(listed("/orders?q=cid&state=paid"), Events{});
+  const auto first = of_tea("/orders?most=3");
+  EXPECT_EQ(rows_in(first, "orders").size(), 3U);
+  EXPECT_EQ(listed("/orders?most=3&after=" + word_in(first, "next")), Events{numbers[0]});
+  EXPECT_TRUE(of_tea("/orders?most=4").find("next")->is_null());
+  for (const auto* query : {"state=gone", "after=x"})
+    EXPECT_EQ(get(fmt::format("/v1/operate/sales/tea/orders?{}", query)).problem(),
+              "bad-parameter");
+}
+
+TEST_F(OperateMoney, SV20_MoneyIsTotalledByDayAndState) {
+  begin_paid();
+  for (const auto* buyer : {"ann", "bob", "cid"}) {
+    const auto number = bought(buyer);
+    if (buyer[0] != 'c') pay(buyer, "tea", number, 1000);
+  }
+  const auto totals = of_tea("/totals");
+  EXPECT_EQ(word_in(totals, "currency"), "CNY");
+  std::int64_t paid = 0;
+  for (const auto& row : rows_in(totals, "days"))
+    if (word_in(row, "state") == "paid") paid += integer(row, {"amount"});
+  EXPECT_EQ(paid, 2000);
+  for (const auto* offset : {"480", "-720", "1439", "-1439"})
+    EXPECT_FALSE(rows_in(of_tea(fmt::format("/totals?offset={}", offset)), "days").empty());
+  for (const auto* offset : {"1440", "-1440", "x", "9223372036854775807"})
+    EXPECT_EQ(get(fmt::format("/v1/operate/sales/tea/totals?offset={}", offset)).problem(),
+              "bad-parameter");
+}
+
+/// All routes of operators, by each role: who only reads sees all of it, and changes nothing.
+TEST_F(OperateMoney, SV20_WhoOnlyReadsSeesAllAndDoesNothing) {
+  begin_paid();
+  const auto login = ask("POST", "/console/login", {}, "key=" + eye_.key);
+  ASSERT_EQ(login.status, 204);
+  const auto at = login.head.find("Set-Cookie: ") + 12;
+  const auto cookie = login.head.substr(at, login.head.find(';', at) - at);
+  const std::map<std::string, std::string> values{{"{sale}", "tea"},
+                                                  {"{order}", "1"},
+                                                  {"{id}", "1-1"},
+                                                  {"{provider}", "acme"},
+                                                  {"{event}", "e"}};
+  const auto document =
+      JsonValue::parse(ask("GET", "/openapi.json").body, {.bytes = 1 << 20, .depth = 32}).value();
+  const auto status = [&](std::string_view method, std::string_view path, std::string_view who) {
+    http::RawClient client{service_->port()};
+    client.send(fmt::format("{} {} HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n{}\r\n\r\n",
+                            method, path, who));
+    return std::stoi(client.until("\r\n\r\n").substr(9, 3));
+  };
+  int verbs = 0;
+  int views = 0;
+  for (const auto& [pattern, operations] : *document.find("paths")->as_object()) {
+    if (!pattern.starts_with("/v1/operate")) continue;
+    auto path = pattern;
+    for (const auto& [name, value] : values)
+      for (auto in = path.find(name); in != path.npos; in = path.find(name))
+        path.replace(in, name.size(), value);
+    for (const auto& [method, operation] : *operations.as_object()) {
+      const bool is_verb = method == "post";
+      const auto* const word = is_verb ? "POST" : "GET";
+      const auto what = fmt::format("{} {}", word, path);
+      for (const auto& key : {till_.key, tools_.key})
+        EXPECT_EQ(status(word, path, "Authorization: Bearer " + key), 403) << what;
+      EXPECT_EQ(status(word, path, "Accept: */*"), 401) << what;
+      const auto by_key = status(word, path, "Authorization: Bearer " + eye_.key);
+      const auto by_cookie = status(word, path, "Sec-Fetch-Site: same-origin\r\nCookie: " + cookie);
+      EXPECT_EQ(by_cookie, by_key) << what;
+      if (is_verb) EXPECT_EQ(by_key, 403) << what;
+      if (!is_verb) EXPECT_TRUE(by_key == 200 || by_key == 404) << what << by_key;
+      const auto by_operator =
+          is_verb ? status(word, path, "Authorization: Bearer " + bob_.key) : 0;
+      if (is_verb) EXPECT_TRUE(by_operator != 401 && by_operator != 403) << what << by_operator;
+      ++(is_verb ? verbs : views);
+    }
+  }
+  EXPECT_GE(verbs, 16);
+  EXPECT_GE(views, 15);
+  const auto session = as(eye_, "GET", "/v1/operate/session");
+  EXPECT_FALSE(*session.json().find("may_act")->as_bool());
+  EXPECT_EQ(as(eye_, "GET", "/v1/sales/tea/all-orders").status, 403) << "that is of 'orders'";
+}
+
+}  // namespace
+}  // namespace sluice::server
