@@ -3,6 +3,7 @@ set(media_html "text/html; charset=utf-8")
 set(media_js "text/javascript; charset=utf-8")
 set(media_css "text/css; charset=utf-8")
 set(media_svg "image/svg+xml")
+set(media_json "application/json")
 
 function(literal_of file out)
   file(READ ${file} bytes HEX)

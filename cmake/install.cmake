@@ -34,6 +34,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/cmake/sluice-proxy.service ${PROJECT_SOURCE_
   DESTINATION lib/systemd/system COMPONENT programs)
 # What Grafana, Prometheus and nginx read, to be copied from there.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sluice COMPONENT programs)
+# Texts of pages, to begin others with.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/pages/texts DESTINATION ${CMAKE_INSTALL_DATADIR}/sluice COMPONENT programs)
 
 configure_package_config_file(cmake/sluice-config.cmake.in ${PROJECT_BINARY_DIR}/sluice-config.cmake
                               INSTALL_DESTINATION ${package_dir})

@@ -10,7 +10,7 @@
     for (const time of document.querySelectorAll('time[datetime]')) {
       const at = new Date(time.dateTime);
       if (!Number.isNaN(at.getTime()))
-        time.textContent = at.toLocaleString([], {dateStyle: 'medium', timeStyle: 'medium'});
+        time.textContent = at.toLocaleString(document.documentElement.lang, {dateStyle: 'medium', timeStyle: 'medium'});
     }
     const count = document.querySelector('[data-opens-in-ms]');
     if (!count) return;
@@ -20,7 +20,7 @@
       const left = Math.max(0, Math.ceil((opens - performance.now()) / 1000));
       const two = (number) => String(number).padStart(2, '0');
       count.textContent = left >= 86400
-        ? `${Math.floor(left / 86400)} d ${Math.floor(left / 3600) % 24} h`
+        ? count.dataset.days.replace('{days}', Math.floor(left / 86400)).replace('{hours}', Math.floor(left / 3600) % 24)
         : `${Math.floor(left / 3600)}:${two(Math.floor(left / 60) % 60)}:${two(left % 60)}`;
       if (left > 0) setTimeout(tick, 250);
     };

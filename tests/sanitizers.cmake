@@ -115,6 +115,7 @@ set(sluice_sanitizer_table
   "sale_failover_redistest | none | none | processes and servers that are killed: what they call is in sale_redistest and cluster_redistest"
   # server
   "server_test | all | all | "
+  "server_pages_test | all | none | one thread"
   "server_redistest | all | none | it starts the program: ThreadSanitizer has the service inside server_test"
   "server_storm_redistest | none | none | processes that are killed: what they call is in server_test and server_redistest"
   "server_standstill_sqltest | none | none | servers that stand still: what they meet is in server_test and sale_sqltest"

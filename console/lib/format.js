@@ -36,7 +36,7 @@ export function duration(ms) {
   }).filter(Boolean).join(' ');
 }
 
-const free = [['paid', 'recorded', 'awaiting'], ['cancelled', 'cancelled', 'cancelled']];
+const free = [['paid', 'awaiting', 'awaiting'], ['cancelled', 'cancelled', 'cancelled']];
 const priced = ['awaiting', 'paid', 'cancelled', 'expired', 'refunding', 'refunded'].map(name => [name, name, name]);
 
 /** How many orders are in each state, as bars take it. Where there is no price, nobody awaits a payment. */

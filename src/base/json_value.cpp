@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/integer.hpp"
+
 namespace sluice {
 namespace {
 
@@ -111,6 +113,19 @@ const JsonValue* JsonValue::find(std::string_view name) const noexcept {
   if (!members) return nullptr;
   const auto found = std::ranges::find(*members, name, &Object::value_type::first);
   return found == members->end() ? nullptr : &found->second;
+}
+
+std::string behind_file(std::string_view text, const std::string& why) {
+  constexpr std::string_view begin = "byte ";
+  const auto end = why.find(':');
+  const auto place = why.starts_with(begin)
+                         ? parse_integer<std::size_t>(
+                               std::string_view{why}.substr(begin.size(), end - begin.size()))
+                         : std::nullopt;
+  if (!place) return ": " + why;
+  const auto before = text.substr(0, *place > 0 ? *place - 1 : 0);
+  return fmt::format(":{}:{}{}", 1 + std::ranges::count(before, '\n'),
+                     before.size() - (before.rfind('\n') + 1) + 1, why.substr(end));
 }
 
 }  // namespace sluice

@@ -55,4 +55,8 @@ class JsonValue {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value_;
 };
 
+/// What parse() says of a file's `text`, to stand behind its name: ":3:14: this is no JSON" of
+/// "byte 40: this is no JSON", ": 'a' stands twice" of what has no place.
+std::string behind_file(std::string_view text, const std::string& why);
+
 }  // namespace sluice

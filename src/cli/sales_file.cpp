@@ -10,7 +10,6 @@
 
 #include "base/duration.hpp"
 #include "base/instant.hpp"
-#include "base/integer.hpp"
 #include "base/json_value.hpp"
 #include "base/text.hpp"
 
@@ -136,25 +135,11 @@ void need_of_its_own(const SaleDefinition& sale, const std::vector<PlannedSale>&
   }
 }
 
-/// "3:14: this is no JSON" of "byte 40: this is no JSON".
-std::string by_line(std::string_view text, const std::string& why) {
-  constexpr std::string_view begin = "byte ";
-  const auto end = why.find(':');
-  const auto place = why.starts_with(begin)
-                         ? parse_integer<std::size_t>(
-                               std::string_view{why}.substr(begin.size(), end - begin.size()))
-                         : std::nullopt;
-  if (!place) return " " + why;
-  const auto before = text.substr(0, *place > 0 ? *place - 1 : 0);
-  return fmt::format("{}:{}{}", 1 + std::ranges::count(before, '\n'),
-                     before.size() - (before.rfind('\n') + 1) + 1, why.substr(end));
-}
-
 }  // namespace
 
 std::vector<PlannedSale> parse_sales(std::string_view text, const std::string& file) {
   const auto all = JsonValue::parse(text, {.bytes = longest_file, .depth = 4});
-  if (!all) throw Error{Errc::bad_argument, fmt::format("{}:{}", file, by_line(text, all.error()))};
+  if (!all) throw Error{Errc::bad_argument, file + behind_file(text, all.error())};
   if (!all->as_array())
     throw Error{Errc::bad_argument, fmt::format("{}: sales stand in brackets, [{{...}}]", file)};
   std::vector<PlannedSale> sales;

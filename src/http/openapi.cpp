@@ -19,6 +19,15 @@ Json content(std::string_view media, const std::string& schema) {
   return Json::object({{media, Json::object({{"schema", Json::raw(schema)}})}});
 }
 
+/// Of an answer in each of its media types.
+Json content_of(const Route& route, int status) {
+  auto all = Json::object();
+  for (const auto& answer : route.answers)
+    if (answer.status == status)
+      all.add(answer.media, Json::object({{"schema", Json::raw(answer.schema)}}));
+  return all;
+}
+
 Json parameters_of(const Route& route) {
   auto parameters = Json::array();
   for (std::size_t from = 0; (from = route.path.find('{', from)) != std::string::npos;) {
@@ -77,8 +86,10 @@ class Refusals {
 Json responses_of(const Route& route, Refusals& refusals) {
   auto responses = Json::object();
   for (const auto& answer : route.answers) {
+    const auto first = std::ranges::find(route.answers, answer.status, &Answer::status);
+    if (&*first != &answer) continue;
     auto response = Json::object({{"description", answer.description}});
-    if (!answer.schema.empty()) response.add("content", content(answer.media, answer.schema));
+    if (!answer.schema.empty()) response.add("content", content_of(route, answer.status));
     responses.add(std::to_string(answer.status), response);
   }
   std::map<int, std::string> problems;

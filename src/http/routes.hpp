@@ -27,7 +27,7 @@ struct Parameter {
   std::string schema = R"({"type":"string"})";
 };
 
-/// What a route answers when it does not refuse.
+/// What a route answers when it does not refuse: a row for each status, and for each media type.
 struct Answer {
   int status = 200;
   std::string description;

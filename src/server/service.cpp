@@ -63,7 +63,7 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       payments_(shop_, threads_, std::move(options.providers)),
       messenger_(shop_, std::move(options.messenger)),
       tools_(store, shop_keys_, options.has_local_operator),
-      pages_(shop_, buyers_, threads_, queue_, signing_, std::move(options.checkout)),
+      pages_(shop_, buyers_, threads_, queue_, signing_, std::move(options.pages)),
       feed_(shop_, limits_, options.feed),
       ended_logins_(store),
       operators_(shop_keys_, signing_, ended_logins_, system_clock(),
@@ -74,7 +74,7 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
       operate_(store, shop_, operators_, ended_logins_, snapshots_,
                operate_calls(store, queue_, proxies_)) {
   options.http.api = api_of(buyers_);
-  options.http.vary = "Authorization, Cookie, Sluice-Buyer, Sluice-Ticket";
+  options.http.vary = "Accept, Accept-Language, Authorization, Cookie, Sluice-Buyer, Sluice-Ticket";
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return troubles_that(&TroubleRow::is_ready, false); };
   health.trouble = [this] { return troubles_that(&TroubleRow::is_alert, true); };

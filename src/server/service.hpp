@@ -39,7 +39,7 @@ struct ServiceOptions {
   bool has_local_operator = false;
   PaymentProviders providers;                  ///< whose payments are taken
   MessengerOptions messenger;                  ///< what is sent, and where
-  std::string checkout;                        ///< the URL where a buyer pays for his order
+  PagesOptions pages;                          ///< how buyers see the shop
   std::vector<WaitingRoomDefinition> rooms;    ///< each has the name of its sale
   std::chrono::milliseconds look_every{1000};  ///< for what other processes have made or changed
   RateLimitOptions rates;                      ///< how often a buyer, or an address, may ask

@@ -75,8 +75,8 @@ class Browser {
     std::string line;
     for (const auto& [name, kept] : cookies_) {
       const bool is_below = path.starts_with(kept.path) &&
-                            (path.size() == kept.path.size() || path[kept.path.size()] == '/' ||
-                             path[kept.path.size()] == '?');
+                            (kept.path == "/" || path.size() == kept.path.size() ||
+                             path[kept.path.size()] == '/' || path[kept.path.size()] == '?');
       if (is_below) line += fmt::format("{}{}={}", line.empty() ? "" : "; ", name, kept.value);
     }
     return line;

@@ -108,7 +108,6 @@ TEST_F(ConsoleTest, NothingElseOfTheMachineIsThere) {
     EXPECT_EQ(ask("GET", path).status, 404) << path;
   EXPECT_EQ(ask("GET", "/console/main.js%00").status, 400);
   EXPECT_EQ(ask("POST", "/console").status, 405);
-  EXPECT_EQ(ask("GET", "/").status, 404);
 }
 
 /// On a thin line it is small, and stays so.

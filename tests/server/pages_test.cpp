@@ -278,7 +278,7 @@ TEST_F(Pages, SV13_WhatIsToPaySaysSoAndLeadsToTheCheckout) {
   const TokenKeys keys{{{"k1", std::string(32, 'k')}}};
   auto how = options();
   how.keys = keys;
-  how.checkout = "https://shop.example/pay?lang=en";
+  how.pages.checkout = "https://shop.example/pay?lang=en";
   begin({paid_tea(5)}, std::move(how));
   auto ann = browser();
   ann.get("/sales/tea?token=" + buyer_token(keys, "ann", "tea", system_clock().wall() + 1h));
@@ -473,17 +473,6 @@ TEST(Html, WhatComesFromOutsideIsEscaped) {
   EXPECT_EQ(html.text(), "<p title=\"&quot;&#39;&gt;&lt;&amp;\xEF\xBF\xBD\">7");
   static_assert(!std::is_constructible_v<Markup, std::string>);
   static_assert(!std::is_constructible_v<Markup, const char*>);
-}
-
-TEST(PageWords, MoneyAndTimesAreWrittenAsPeopleDo) {
-  EXPECT_EQ(money_text(149900, "CNY"), "1499.00 CNY");
-  EXPECT_EQ(money_text(5, "EUR"), "0.05 EUR");
-  EXPECT_EQ(money_text(500, "JPY"), "500 JPY");
-  EXPECT_EQ(money_text(1500, "KWD"), "1.500 KWD");
-  EXPECT_EQ(about(2s), "a few seconds");
-  EXPECT_EQ(about(42s), "about 45 seconds");
-  EXPECT_EQ(about(10min), "about 10 minutes");
-  EXPECT_EQ(about(3h), "about 3 hours");
 }
 
 }  // namespace

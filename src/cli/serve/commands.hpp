@@ -28,6 +28,8 @@ struct ServeArgs {
   std::string webhook_secrets;
   std::vector<std::string> refunds;  ///< "acme=URL"
   std::string checkout;              ///< a URL
+  std::string shop_file;             ///< name, colours, texts and pictures for buyers
+  std::string texts_folder;          ///< languages of the pages beside ours
   bool allows_private_targets = false;
   std::vector<std::string> rooms;  ///< "maotai=50/200"
   std::string listen = "127.0.0.1:8080";
@@ -59,7 +61,7 @@ Command key_command(const bool& json);
 
 /// A payment provider without money.
 Command simulate_command();
-/// Those of serve_options() that say who is paid, and who is told.
+/// Those of serve_options() that say who is paid, who is told, and what buyers see of the shop.
 std::vector<Option> target_options(ServeArgs& args);
 /// Those of serve_options() that say who a client is, and how often it may ask.
 std::vector<Option> client_options(ServeArgs& args);

@@ -248,7 +248,9 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   options.providers = std::move(targets.providers);
   options.messenger = std::move(targets.messenger);
   if (!args.checkout.empty()) server::check_http_url(args.checkout);
-  options.checkout = args.checkout;
+  options.pages.checkout = args.checkout;
+  if (!args.shop_file.empty()) options.pages.front = server::Storefront::load(args.shop_file);
+  options.pages.languages = server::Languages{args.texts_folder};
   options.proxies = args.proxies;
   options.health = endpoint_of(args.health);
   return options;

@@ -165,6 +165,11 @@ std::vector<Option> target_options(ServeArgs& args) {
        "Where a buyer pays: his order's page leads there, with the order and a token that says "
        "what is to pay",
        into(args.checkout)},
+      {"--shop", "FILE",
+       "Name and colours of the shop, and names, texts and pictures of its sales, as JSON",
+       into(args.shop_file)},
+      {"--texts", "FOLDER", "More languages of the pages for buyers, a file each, like fr.json",
+       into(args.texts_folder)},
       {"--webhooks", "URL", "Send messages of what happens to orders there", into(args.webhooks)},
       {"--webhook-secrets", "FILE",
        "and the secrets that sign them, whsec_..., a line each, the newest first",

@@ -12,7 +12,9 @@
 #include "server/pages/cookies.hpp"
 #include "server/pages/order_page.hpp"
 #include "server/pages/refusal_page.hpp"
+#include "server/pages/root_page.hpp"
 #include "server/pages/sale_page.hpp"
+#include "server/pages/which_buyer_page.hpp"
 #include "server/problems.hpp"
 
 namespace sluice::server {
@@ -23,6 +25,7 @@ using namespace std::chrono_literals;
 constexpr std::string_view ticket_cookie = "sluice_ticket";
 constexpr std::chrono::seconds ticket_lasts = 24h;
 constexpr std::size_t longest_wish = 128;
+constexpr std::size_t most_of_root = 100;
 
 http::Response see_other(const std::string& place) {
   http::Response response{.status = 303, .media = {}, .body = {}, .fields = {}};
@@ -30,55 +33,37 @@ http::Response see_other(const std::string& place) {
   return response;
 }
 
-http::Response refused(const http::Response& refusal, const std::string& sale, Html again = {}) {
-  return refusal_page(refusal, {.sale = sale, .again = std::move(again)});
+http::Response refused(const http::Response& refusal, const PageReader& reader,
+                       const std::string& sale, Html again = {}) {
+  return refusal_page(refusal, {.sale = sale, .again = std::move(again)}, reader);
 }
 
 /// The same in place of a page that he may have left open.
-http::Response not_shown(const http::Response& refusal, const std::string& sale) {
-  return refusal_page(refusal, {.sale = sale, .comes_back = true});
+http::Response not_shown(const http::Response& refusal, const PageReader& reader,
+                         const std::string& sale) {
+  return refusal_page(refusal, {.sale = sale, .comes_back = true}, reader);
 }
 
-using Refuse = http::Response (*)(const http::Response&, const std::string&);
-http::Response refused_form(const http::Response& refusal, const std::string& sale) {
-  return refused(refusal, sale);
+using Refuse = http::Response (*)(const http::Response&, const PageReader&, const std::string&);
+http::Response refused_form(const http::Response& refusal, const PageReader& reader,
+                            const std::string& sale) {
+  return refused(refusal, reader, sale);
 }
 
 /// Answers with the page of `work`, or of its failure.
-Task<void> send_page(Task<http::Response> work, std::string sale, http::Responder respond,
-                     Refuse refuse = &refused_form) {
+Task<void> send_page(Task<http::Response> work, PageReader reader, std::string sale,
+                     http::Responder respond, Refuse refuse = &refused_form) {
   http::Response response;
   try {
     response = co_await work;
   } catch (const std::exception& failure) {
-    response = refuse(problem_of(failure), sale);
+    response = refuse(problem_of(failure), reader, sale);
   }
   respond.send(std::move(response));
 }
 
-/// A link can say who its visitor is to be, and anybody can send it: whom the browser knows already
-/// is asked first.
-http::Response which_buyer_page(const std::string& sale, const BuyerId& present,
-                                const BuyerId& brought, const std::string& token,
-                                const std::string& form_token) {
-  const auto place = path_of_page(sale);
-  PageText text;
-  text.title << sale;
-  text.head << "<h1>"_html << sale << "</h1>\n"_html;
-  text.status << "<p class=\"state\">You are here as "_html << present.value
-              << ", and this link is for "_html << brought.value << "</p>\n<p>Go on as "_html
-              << brought.value << " only if that is you: what you buy is then theirs.</p>\n"_html;
-  text.rest << "<p><a href=\""_html << place << "\">Stay "_html << present.value
-            << "</a></p>\n<form method=\"post\" action=\""_html << place
-            << "/buyer\">\n<input type=\"hidden\" name=\"form\" value=\""_html << form_token
-            << "\">\n<input type=\"hidden\" name=\"token\" value=\""_html << token
-            << "\">\n<button class=\"quiet\">Go on as "_html << brought.value
-            << "</button>\n</form>\n"_html;
-  return page(200, text);
-}
-
 /// The same wish once more: after no answer, or before a turn that came.
-Html form_again(const std::string& sale, const Form& form) {
+Html form_again(const std::string& sale, const Form& form, const PageReader& reader) {
   Html html;
   html << "<form class=\"buy\" method=\"post\" action=\""_html << path_of_page(sale)
        << "/orders\">\n"_html;
@@ -86,7 +71,7 @@ Html form_again(const std::string& sale, const Form& form) {
     if (!form.value(name).empty())
       html << "<input type=\"hidden\" name=\""_html << name << "\" value=\""_html
            << form.value(name) << "\">\n"_html;
-  html << "<p><button>Try again</button></p>\n</form>\n"_html;
+  html << "<p><button>"_html << reader.say("refusal.again") << "</button></p>\n</form>\n"_html;
   return html;
 }
 
@@ -117,25 +102,40 @@ std::vector<const http::ProblemType*> problems_of(std::string_view operation) {
 
 }  // namespace
 
+void BuyersPages::show_root(http::Request&& request, http::Responder&& respond) {
+  const auto offers = shop_.all();
+  std::vector<std::string> sales;
+  for (std::size_t i = 0; i < std::min(offers.size(), most_of_root); ++i)
+    sales.push_back(offers[i]->name());
+  respond.send(takes_html(request) ? root_page(sales, PageReader::of(request, options_))
+                                   : root_json(sales));
+}
+
 void BuyersPages::show_sale(http::Request&& request, http::Responder&& respond) {
   const auto sale = request.parameter("sale");
+  auto reader = PageReader::of(request, options_);
   auto offer = offer_of(shop_, request);
-  if (!offer) return respond.send(not_shown(offer.error(), {}));
+  if (!offer) return respond.send(not_shown(offer.error(), reader, {}));
   if (const auto token = request.query("token"))
-    return respond.send(greeted(request, sale, *token));
+    return respond.send(greeted(request, sale, *token, reader));
   auto visitor = visitors_.who_looks(request, sale);
-  if (!visitor) return respond.send(not_shown(visitor.error(), sale));
-  spawn(send_page(sale_shown({std::move(*offer), std::move(request), std::move(*visitor)}), sale,
-                  std::move(respond), &not_shown));
+  if (!visitor) return respond.send(not_shown(visitor.error(), reader, sale));
+  Look look{std::move(*offer), std::move(request), std::move(*visitor), reader};
+  spawn(send_page(sale_shown(std::move(look)), std::move(reader), sale, std::move(respond),
+                  &not_shown));
 }
 
 http::Response BuyersPages::greeted(const http::Request& request, const std::string& sale,
-                                    const std::string& token) const {
+                                    const std::string& token, const PageReader& reader) const {
   const auto brought = visitors_.who_is_brought(request, sale, token);
-  if (!brought) return refused(brought.error(), sale);
+  if (!brought) return refused(brought.error(), reader, sale);
   const auto present = visitors_.known(request, sale);
-  if (!present || *present == *brought) return Visitors::greet(request, sale, token);
-  return which_buyer_page(sale, *present, *brought, token, visitors_.form_token(*present, sale));
+  if (present && *present != *brought)
+    return which_buyer_page(sale, *present, *brought, token, visitors_.form_token(*present, sale),
+                            reader);
+  auto response = Visitors::greet(request, sale, token);
+  if (!reader.cookie.empty()) response.add("Set-Cookie", reader.cookie);
+  return response;
 }
 
 void BuyersPages::change_buyer(http::Request&& request, http::Responder&& respond) {
@@ -145,7 +145,7 @@ void BuyersPages::change_buyer(http::Request&& request, http::Responder&& respon
   const std::string token{sent->form.value("token")};
   const auto brought = visitors_.who_is_brought(sent->request, sale, token);
   respond.send(brought ? Visitors::greet(sent->request, sale, token)
-                       : refused(brought.error(), sale));
+                       : refused(brought.error(), sent->reader, sale));
 }
 
 Task<http::Response> BuyersPages::sale_shown(Look look) {
@@ -170,7 +170,7 @@ Task<http::Response> BuyersPages::sale_shown(Look look) {
       view.place = co_await finding;
     }
   }
-  auto response = sale_page(view);
+  auto response = sale_page(view, look.reader);
   visitors_.keep(response, look.request, look.visitor);
   co_return response;
 }
@@ -187,20 +187,23 @@ Task<std::optional<RoomPlace>> BuyersPages::place_of(const Look& look, WaitingRo
 
 Expected<BuyersPages::Sent, http::Response> BuyersPages::sent_of(http::Request&& request) const {
   const auto sale = request.parameter("sale");
+  auto reader = PageReader::of(request, options_);
   auto offer = offer_of(shop_, request);
-  if (!offer) return Unexpected{refused(offer.error(), {})};
+  if (!offer) return Unexpected{refused(offer.error(), reader, {})};
   auto form = Form::of(request);
-  if (!form) return Unexpected{refused(form.error(), sale)};
+  if (!form) return Unexpected{refused(form.error(), reader, sale)};
   auto buyer = visitors_.who_sends(request, *form, sale);
-  if (!buyer) return Unexpected{refused(buyer.error(), sale)};
-  return Sent{std::move(*offer), std::move(request), std::move(*buyer), std::move(*form)};
+  if (!buyer) return Unexpected{refused(buyer.error(), reader, sale)};
+  return Sent{std::move(*offer), std::move(request), std::move(*buyer), std::move(*form),
+              std::move(reader)};
 }
 
 void BuyersPages::join(http::Request&& request, http::Responder&& respond) {
   auto sent = sent_of(std::move(request));
   if (!sent) return respond.send(std::move(sent.error()));
   const auto sale = sent->offer->name();
-  spawn(send_page(joined(std::move(*sent)), sale, std::move(respond)));
+  const auto reader = sent->reader;
+  spawn(send_page(joined(std::move(*sent)), reader, sale, std::move(respond)));
 }
 
 Task<http::Response> BuyersPages::joined(Sent sent) {
@@ -209,7 +212,8 @@ Task<http::Response> BuyersPages::joined(Sent sent) {
   if (!room) co_return see_other(path_of_page(sale));  // it was removed: nobody waits
   auto entering = room->enter(sent.buyer.value);
   const auto entry = co_await entering;
-  if (entry.ticket.empty()) co_return refused(http::problem(problems::queue_closed), sale);
+  if (entry.ticket.empty())
+    co_return refused(http::problem(problems::queue_closed), sent.reader, sale);
   auto response = see_other(path_of_page(sale));
   set_cookie(response, sent.request,
              {.name = ticket_cookie,
@@ -223,7 +227,8 @@ void BuyersPages::leave(http::Request&& request, http::Responder&& respond) {
   auto sent = sent_of(std::move(request));
   if (!sent) return respond.send(std::move(sent.error()));
   const auto sale = sent->offer->name();
-  spawn(send_page(left(std::move(*sent)), sale, std::move(respond)));
+  const auto reader = sent->reader;
+  spawn(send_page(left(std::move(*sent)), reader, sale, std::move(respond)));
 }
 
 Task<http::Response> BuyersPages::left(Sent sent) {
@@ -245,19 +250,19 @@ void BuyersPages::buy(http::Request&& request, http::Responder&& respond) {
   const auto sale = sent->offer->name();
   const auto wish = sent->form.value("wish");
   if (wish.empty() || wish.size() > longest_wish)
-    return respond.send(refused(http::problem(problems::no_idempotency_key), sale));
+    return respond.send(refused(http::problem(problems::no_idempotency_key), sent->reader, sale));
   const auto word = sent->form.value("units");
   const auto units =
       word.empty() ? std::optional<std::int64_t>{1} : parse_integer<std::int64_t>(word);
   if (!units || *units < 1)
-    return respond.send(
-        refused(http::problem(problems::bad_body, "how many is a whole number, at least 1"), sale));
+    return respond.send(refused(http::problem(problems::bad_body), sent->reader, sale));
   Purchase purchase{.offer = sent->offer,
                     .buyer = sent->buyer,
                     .wish = RequestId{std::string{wish}},
                     .units = *units,
                     .ticket = cookie_of(sent->request, ticket_cookie)};
-  spawn(send_page(bought(std::move(*sent), std::move(purchase)), sale, std::move(respond)));
+  const auto reader = sent->reader;
+  spawn(send_page(bought(std::move(*sent), std::move(purchase)), reader, sale, std::move(respond)));
 }
 
 Task<http::Response> BuyersPages::bought(Sent sent, Purchase purchase) {
@@ -272,34 +277,38 @@ Task<http::Response> BuyersPages::bought(Sent sent, Purchase purchase) {
   if (answer.status == 200 || answer.status == 201)
     co_return see_other(fmt::format("{}/orders/{}", path_of_page(sale), order_of(answer)));
   const bool may_repeat = answer.status == 503;
-  co_return refused(answer, sale, may_repeat ? form_again(sale, sent.form) : Html{});
+  Html again;
+  if (may_repeat) again = form_again(sale, sent.form, sent.reader);
+  co_return refused(answer, sent.reader, sale, std::move(again));
 }
 
 void BuyersPages::show_order(http::Request&& request, http::Responder&& respond) {
   const auto sale = request.parameter("sale");
+  const auto reader = PageReader::of(request, options_);
   auto offer = offer_of(shop_, request);
-  if (!offer) return respond.send(not_shown(offer.error(), {}));
+  if (!offer) return respond.send(not_shown(offer.error(), reader, {}));
   const auto visitor = visitors_.who_looks(request, sale);
-  if (!visitor) return respond.send(not_shown(visitor.error(), sale));
+  if (!visitor) return respond.send(not_shown(visitor.error(), reader, sale));
   if (!visitor->buyer || visitor->is_new)
-    return respond.send(refused(http::problem(problems::no_order), sale));
+    return respond.send(refused(http::problem(problems::no_order), reader, sale));
   in_background(
       threads_, visitor->buyer->value, std::move(respond),
-      [this, offer = *offer, buyer = *visitor->buyer,
+      [this, offer = *offer, buyer = *visitor->buyer, reader,
        word = request.parameter("order")](OrderStore& orders) {
         const auto found = find_order(*offer, orders, own(buyer), word);
-        if (!found) return not_shown(not_found(offer->sale(), orders, own(buyer)), offer->name());
+        if (!found)
+          return not_shown(not_found(offer->sale(), orders, own(buyer)), reader, offer->name());
         return order_page(offer->sale().definition(), *found,
                           visitors_.form_token(buyer, offer->name()),
-                          pay_at(offer->sale().definition(), *found));
+                          pay_at(offer->sale().definition(), *found), reader);
       },
-      (*offer)->name());
+      sale, {}, [reader, sale](const auto& refusal) { return not_shown(refusal, reader, sale); });
 }
 
 /// The token says whose order it is and what is to pay, so that the checkout believes no address.
 std::string BuyersPages::pay_at(const SaleDefinition& sale, const ShownOrder& shown) const {
   const auto& order = shown.order;
-  if (checkout_.empty() || !sale.payment || order.state != OrderState::awaiting ||
+  if (options_.checkout.empty() || !sale.payment || order.state != OrderState::awaiting ||
       !shown.is_recorded || !shown.money || !shown.money->pay_by)
     return {};
   const auto token = keys_.sign({.subject = order.buyer.value,
@@ -308,8 +317,8 @@ std::string BuyersPages::pay_at(const SaleDefinition& sale, const ShownOrder& sh
                                  .more = {{"order", order.number},
                                           {"amount", std::to_string(shown.money->due)},
                                           {"currency", sale.payment->currency}}});
-  return fmt::format("{}{}sale={}&order={}&token={}", checkout_,
-                     checkout_.contains('?') ? '&' : '?', http::escape(sale.name),
+  return fmt::format("{}{}sale={}&order={}&token={}", options_.checkout,
+                     options_.checkout.contains('?') ? '&' : '?', http::escape(sale.name),
                      http::escape(order.number), token);
 }
 
@@ -317,19 +326,34 @@ void BuyersPages::cancel(http::Request&& request, http::Responder&& respond) {
   const auto word = request.parameter("order");
   auto sent = sent_of(std::move(request));
   if (!sent) return respond.send(std::move(sent.error()));
+  const auto sale = sent->offer->name();
   in_background(
       threads_, sent->buyer.value, std::move(respond),
-      [offer = sent->offer, buyer = sent->buyer, word](OrderStore& orders) {
+      [offer = sent->offer, buyer = sent->buyer, word, reader = sent->reader](OrderStore& orders) {
+        const auto& sale = offer->name();
         const auto found = find_order(*offer, orders, own(buyer), word);
-        if (!found) return refused(not_found(offer->sale(), orders, own(buyer)), offer->name());
+        if (!found) return refused(not_found(offer->sale(), orders, own(buyer)), reader, sale);
         const auto ended =
             offer->sale().cancel(orders, buyer, found->order.request, "cancelled by the buyer");
-        if (!ended.order) return refused(http::problem(problems::no_order), offer->name());
+        if (!ended.order) return refused(http::problem(problems::no_order), reader, sale);
         if (stands(ended.order->state))
-          return refused(http::problem(problems::order_paid), offer->name());
-        return see_other(fmt::format("{}/orders/{}", path_of_page(offer->name()), ended.order->id));
+          return refused(http::problem(problems::order_paid), reader, sale);
+        return see_other(fmt::format("{}/orders/{}", path_of_page(sale), ended.order->id));
       },
-      sent->offer->name());
+      sale, {},
+      [reader = sent->reader, sale](const auto& refusal) {
+        return refused(refusal, reader, sale);
+      });
+}
+
+void BuyersPages::show_picture(http::Request&& request, http::Responder&& respond) {
+  const auto* const picture = options_.front.find_picture(request.parameter("picture"));
+  respond.send(picture ? kept_file(picture->media, picture->bytes)
+                       : http::problem(http::problems::not_found));
+}
+
+void BuyersPages::show_colours(http::Request&&, http::Responder&& respond) {
+  respond.send(kept_file("text/css; charset=utf-8", options_.front.colours()));
 }
 
 void BuyersPages::add_routes(http::Routes& routes) {
@@ -342,6 +366,8 @@ void BuyersPages::add_routes(http::Routes& routes) {
     Serve serve;
   };
   static constexpr Row rows[] = {
+      {"GET", "/", "page_root", "The sales, for people; as JSON for programs",
+       &BuyersPages::show_root},
       {"GET", "/sales/{sale}", "page_sale", "A sale, for people", &BuyersPages::show_sale},
       {"POST", "/sales/{sale}/buyer", "page_change_buyer",
        "A form: goes on as the buyer whom a link brings", &BuyersPages::change_buyer},
@@ -359,6 +385,8 @@ void BuyersPages::add_routes(http::Routes& routes) {
     std::vector<http::Answer> answers{
         {is_form ? 303 : 200, is_form ? "To the page that shows it" : "The page",
          is_form ? "" : R"({"type":"string"})", std::string{html_media}}};
+    if (std::string_view{row.path} == "/")
+      answers.push_back({200, "The page", R"({"type":"object"})", "application/json"});
     routes.add(
         {.method = row.method,
          .path = row.path,
@@ -371,18 +399,31 @@ void BuyersPages::add_routes(http::Routes& routes) {
            (this->*serve)(std::move(request), std::move(respond));
          }});
   }
+  add_files(routes);
+}
+
+void BuyersPages::add_files(http::Routes& routes) {
   const auto add_file = [&](const char* path, const char* operation, const char* media,
-                            http::Response (*file)()) {
-    routes.add(
-        {.method = "GET",
-         .path = path,
-         .operation = operation,
-         .summary = "A file of the pages",
-         .answers = {{200, "The file", R"({"type":"string"})", media}},
-         .handler = [file](http::Request&&, http::Responder&& respond) { respond.send(file()); }});
+                            http::Handler handler) {
+    routes.add({.method = "GET",
+                .path = path,
+                .operation = operation,
+                .summary = "A file of the pages",
+                .answers = {{200, "The file", R"({"type":"string"})", media}},
+                .handler = std::move(handler)});
   };
-  add_file("/sales/assets/buyers.css", "page_style", "text/css", &style_sheet);
-  add_file("/sales/assets/buyers.js", "page_script", "text/javascript", &script_file);
+  add_file("/sales/assets/buyers.css", "page_style", "text/css",
+           [](http::Request&&, http::Responder&& respond) { respond.send(style_sheet()); });
+  add_file("/sales/assets/buyers.js", "page_script", "text/javascript",
+           [](http::Request&&, http::Responder&& respond) { respond.send(script_file()); });
+  add_file("/sales/assets/shop.css", "page_colours", "text/css",
+           [this](http::Request&& request, http::Responder&& respond) {
+             show_colours(std::move(request), std::move(respond));
+           });
+  add_file("/sales/assets/pictures/{picture}", "page_picture", "image/*",
+           [this](http::Request&& request, http::Responder&& respond) {
+             show_picture(std::move(request), std::move(respond));
+           });
 }
 
 }  // namespace sluice::server

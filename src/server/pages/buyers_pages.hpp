@@ -1,5 +1,6 @@
 /// The shop for people: pages that need no script.
 ///
+///   GET  /                                      the sales, and where programs and operators go
 ///   GET  /sales/{sale}                          how it stands, and what one can do
 ///   POST /sales/{sale}/buyer                        goes on as the buyer that a link brings
 ///   POST /sales/{sale}/queue, /queue/leave      a place in the waiting room
@@ -18,6 +19,8 @@
 #include "http/routes.hpp"
 #include "server/blocking_threads.hpp"
 #include "server/counter.hpp"
+#include "server/pages/form.hpp"
+#include "server/pages/reader.hpp"
 #include "server/pages/visitors.hpp"
 #include "server/queue_api.hpp"
 #include "server/sales_text.hpp"
@@ -29,16 +32,15 @@ namespace sluice::server {
 /// routes.
 class BuyersPages {
  public:
-  /// `keys` sign forms, and the names of browsers where buyers have no tokens. `checkout`: the URL
-  /// where an order is paid; empty: pages have no link to one.
+  /// `keys` sign forms, and the names of browsers where buyers have no tokens.
   BuyersPages(Shop& shop, const Buyers& buyers, BlockingThreads& threads, QueueApi& queue,
-              const TokenKeys& keys, std::string checkout)
+              const TokenKeys& keys, PagesOptions options)
       : shop_(shop),
         threads_(threads),
         queue_(queue),
         visitors_(buyers, keys),
         keys_(keys),
-        checkout_(std::move(checkout)) {}
+        options_(std::move(options)) {}
 
   void add_routes(http::Routes& routes);
 
@@ -47,6 +49,7 @@ class BuyersPages {
     std::shared_ptr<Offer> offer;
     http::Request request;
     Visitors::Visitor visitor;
+    PageReader reader;
   };
   /// A form that was sent by who may.
   struct Sent {
@@ -54,8 +57,10 @@ class BuyersPages {
     http::Request request;
     BuyerId buyer;
     Form form;
+    PageReader reader;
   };
 
+  void show_root(http::Request&& request, http::Responder&& respond);
   void show_sale(http::Request&& request, http::Responder&& respond);
   void change_buyer(http::Request&& request, http::Responder&& respond);
   void join(http::Request&& request, http::Responder&& respond);
@@ -63,9 +68,12 @@ class BuyersPages {
   void buy(http::Request&& request, http::Responder&& respond);
   void show_order(http::Request&& request, http::Responder&& respond);
   void cancel(http::Request&& request, http::Responder&& respond);
+  void show_picture(http::Request&& request, http::Responder&& respond);
+  void show_colours(http::Request&& request, http::Responder&& respond);
+  void add_files(http::Routes& routes);
 
   http::Response greeted(const http::Request& request, const std::string& sale,
-                         const std::string& token) const;
+                         const std::string& token, const PageReader& reader) const;
   Expected<Sent, http::Response> sent_of(http::Request&& request) const;
   std::string pay_at(const SaleDefinition& sale, const ShownOrder& shown) const;
   Task<http::Response> sale_shown(Look look);
@@ -79,7 +87,7 @@ class BuyersPages {
   QueueApi& queue_;
   const Visitors visitors_;
   const TokenKeys keys_;
-  const std::string checkout_;
+  const PagesOptions options_;
 };
 
 }  // namespace sluice::server

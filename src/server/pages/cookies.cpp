@@ -24,12 +24,16 @@ std::string cookie_of(const http::Request& request, std::string_view name) {
   return value.value_or(std::string{});
 }
 
-void set_cookie(http::Response& response, const http::Request& request, const Cookie& cookie) {
+std::string cookie_text(const http::Request& request, const Cookie& cookie) {
   auto text =
       fmt::format("{}={}; Path={}; HttpOnly; SameSite=Lax", cookie.name, cookie.value, cookie.path);
   if (cookie.max_age) text += fmt::format("; Max-Age={}", cookie.max_age->count());
   if (request.came_by_tls()) text += "; Secure";
-  response.add("Set-Cookie", text);
+  return text;
+}
+
+void set_cookie(http::Response& response, const http::Request& request, const Cookie& cookie) {
+  response.add("Set-Cookie", cookie_text(request, cookie));
 }
 
 }  // namespace sluice::server

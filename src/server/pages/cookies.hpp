@@ -20,7 +20,8 @@ struct Cookie {
   std::optional<std::chrono::seconds> max_age = {};  ///< empty: until the browser is closed
 };
 
-/// Set-Cookie. Secure where the browser came by TLS.
+/// The value of Set-Cookie. Secure where the browser came by TLS.
+std::string cookie_text(const http::Request& request, const Cookie& cookie);
 void set_cookie(http::Response& response, const http::Request& request, const Cookie& cookie);
 
 }  // namespace sluice::server

@@ -2,36 +2,37 @@
 
 namespace sluice::server {
 
-void put_place(PageText& text, const RoomPlace& place) {
+void put_place(PageText& text, const RoomPlace& place, const PageReader& reader) {
   auto& status = text.status;
-  if (place.state == PlaceState::enrolled) {
-    status
-        << "<p class=\"state\">You are in the waiting room</p>\n<p>All who are here when the sale "
-           "opens are drawn in a random order. Coming earlier makes no difference.</p>\n"_html;
-  } else {
-    status << "<p class=\"state\">You are in the waiting room</p>\n<p class=\"big\">"_html
-           << place.before << "</p>\n<p>ahead of you. Your place is number "_html << place.position
-           << ".</p>\n"_html;
-  }
+  status << "<p class=\"state\">"_html << reader.say("room.in") << "</p>\n"_html;
+  if (place.state == PlaceState::enrolled)
+    status << "<p>"_html << reader.say("room.draw") << "</p>\n"_html;
+  else
+    status << "<p class=\"big\">"_html << reader.texts.number(place.before) << "</p>\n<p>"_html
+           << reader.say("room.ahead", {{"position", reader.texts.number(place.position)}})
+           << "</p>\n"_html;
   if (place.paused)
-    status << "<p>Nobody is let in at this moment. You keep your place.</p>\n"_html;
+    status << "<p>"_html << reader.say("room.paused") << "</p>\n"_html;
   else if (place.eta)
-    status << "<p>Your turn comes in "_html << about(*place.eta) << ".</p>\n"_html;
-  text.rest << "<p class=\"soft\">This page refreshes by itself. Leave it open: reloading it, or a "
-               "second window, changes nothing about your place.</p>\n"_html;
+    status << "<p>"_html << reader.say("room.eta", {{"time", reader.texts.about(*place.eta)}})
+           << "</p>\n"_html;
+  text.rest << "<p class=\"soft\">"_html << reader.say("room.refreshes") << "</p>\n"_html;
   text.again = place.poll_after;
 }
 
-void put_join_form(PageText& text, const std::string& page, const std::string& form_token) {
+void put_join_form(PageText& text, const std::string& page, const std::string& form_token,
+                   const PageReader& reader) {
   text.rest << "<form method=\"post\" action=\""_html << page
             << "/queue\">\n<input type=\"hidden\" name=\"form\" value=\""_html << form_token
-            << "\">\n<button>Join the waiting room</button>\n</form>\n"_html;
+            << "\">\n<button>"_html << reader.say("room.join") << "</button>\n</form>\n"_html;
 }
 
-void put_leave_form(PageText& text, const std::string& page, const std::string& form_token) {
+void put_leave_form(PageText& text, const std::string& page, const std::string& form_token,
+                    const PageReader& reader) {
   text.rest << "<form method=\"post\" action=\""_html << page
             << "/queue/leave\">\n<input type=\"hidden\" name=\"form\" value=\""_html << form_token
-            << "\">\n<button class=\"quiet\">Give up my place</button>\n</form>\n"_html;
+            << "\">\n<button class=\"quiet\">"_html << reader.say("room.leave")
+            << "</button>\n</form>\n"_html;
 }
 
 }  // namespace sluice::server

@@ -6,7 +6,6 @@
 #include "base/integer.hpp"
 #include "base/json_value.hpp"
 #include "base/random.hpp"
-#include "server/pages/frame.hpp"
 #include "server/pages/visitors.hpp"
 
 namespace sluice::server {
@@ -30,32 +29,60 @@ std::string member_of(const JsonValue* object, std::string_view name) {
   return value && value->as_text() ? *value->as_text() : std::string{};
 }
 
-}  // namespace
+/// "sold-out" of "urn:sluice:problem:sold-out": what texts of it are called.
+std::string end_of_type(const JsonValue* problem) {
+  const auto type = member_of(problem, "type");
+  return type.substr(type.rfind(':') + 1);
+}
 
-http::Response refusal_page(const http::Response& refusal, const RefusalView& view) {
-  const auto problem = JsonValue::parse(refusal.body, {.bytes = 16 << 10});
-  const auto* const members = problem ? &*problem : nullptr;
-  const auto* const order = members ? members->find("order") : nullptr;
-  PageText text;
-  text.title << member_of(members, "title");
-  if (!view.sale.empty()) text.head << "<h1>"_html << view.sale << "</h1>\n"_html;
-  text.status << "<p class=\"state no\">"_html << member_of(members, "title") << "</p>\n"_html;
-  if (const auto detail = member_of(members, "detail"); !detail.empty())
-    text.status << "<p>"_html << detail << "</p>\n"_html;
+/// What a problem brings with it beside its title.
+void put_members(PageText& text, const JsonValue* members, const RefusalView& view,
+                 const PageReader& reader) {
+  if (const auto advice = "advice." + end_of_type(members); reader.texts.has(advice))
+    text.status << "<p>"_html << reader.say(advice) << "</p>\n"_html;
   if (const auto* const left = members ? members->find("left") : nullptr;
       left && left->as_integer())
-    text.status << "<p>"_html << *left->as_integer() << " left</p>\n"_html;
+    text.status << "<p>"_html
+                << reader.say("refusal.left", {{"left", reader.texts.number(*left->as_integer())}})
+                << "</p>\n"_html;
   if (const auto opens = parse_instant(member_of(members, "opens_at")))
-    text.status << "<p>It opens "_html << time_html(*opens) << ".</p>\n"_html;
+    text.status << "<p>"_html << reader.say("sale.opens", {{"time", reader.texts.time(*opens)}})
+                << "</p>\n"_html;
   text.rest << view.again;
-  if (const auto id = member_of(order, "id"); !id.empty())
-    text.rest << "<p>Your order: <a href=\""_html << path_of_page(view.sale) << "/orders/"_html
-              << id << "\">"_html << member_of(order, "number") << "</a></p>\n"_html;
+  const auto* const order = members ? members->find("order") : nullptr;
+  if (const auto id = member_of(order, "id"); !id.empty()) {
+    Html link;
+    link << "<a href=\""_html << path_of_page(view.sale) << "/orders/"_html << id << "\">"_html
+         << member_of(order, "number") << "</a>"_html;
+    text.rest << "<p>"_html << reader.say("refusal.order", {{"order", link}}) << "</p>\n"_html;
+  }
+}
+
+}  // namespace
+
+Html problem_html(const PageReader& reader, const http::ProblemType& type) {
+  const auto urn = http::type_of(type);
+  return reader.say("problem." + urn.substr(urn.rfind(':') + 1));
+}
+
+http::Response refusal_page(const http::Response& refusal, const RefusalView& view,
+                            const PageReader& reader) {
+  const auto problem = JsonValue::parse(refusal.body, {.bytes = 16 << 10});
+  const auto* const members = problem ? &*problem : nullptr;
+  const auto key = "problem." + end_of_type(members);
+  const auto title = reader.say(reader.texts.has(key) ? key : "problem.internal-error");
+  PageText text;
+  text.title << title;
+  text.head << "<h1>"_html;
+  view.sale.empty() ? text.head << title : text.head << reader.name_of(view.sale);
+  text.head << "</h1>\n"_html;
+  if (!view.sale.empty()) text.status << "<p class=\"state no\">"_html << title << "</p>\n"_html;
+  put_members(text, members, view, reader);
   if (!view.sale.empty())
-    text.rest << "<p><a href=\""_html << path_of_page(view.sale)
-              << "\">Back to the sale</a></p>\n"_html;
+    text.rest << "<p><a href=\""_html << path_of_page(view.sale) << "\">"_html
+              << reader.say("refusal.back") << "</a></p>\n"_html;
   if (view.comes_back && passes(refusal.status)) text.again = time_to_come_back(refusal);
-  auto response = page(refusal.status, text);
+  auto response = page(refusal.status, text, reader);
   for (const auto& [name, value] : refusal.fields)
     if (name == "Retry-After" || name == "WWW-Authenticate") response.add(name, value);
   return response;

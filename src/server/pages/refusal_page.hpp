@@ -1,10 +1,10 @@
-/// A refusal of the API as a page, in the same words.
+/// A refusal of the API as a page, in words for people.
 #pragma once
 
 #include <string>
 
 #include "http/response.hpp"
-#include "server/pages/html.hpp"
+#include "server/pages/frame.hpp"
 
 namespace sluice::server {
 
@@ -15,7 +15,11 @@ struct RefusalView {
   bool comes_back = false;
 };
 
+/// What the problem is.
+Html problem_html(const PageReader& reader, const http::ProblemType& type);
+
 /// `refusal`: a problem. Its status and Retry-After stay.
-http::Response refusal_page(const http::Response& refusal, const RefusalView& view);
+http::Response refusal_page(const http::Response& refusal, const RefusalView& view,
+                            const PageReader& reader);
 
 }  // namespace sluice::server

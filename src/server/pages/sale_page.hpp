@@ -24,8 +24,8 @@ struct SaleView {
 };
 
 /// The line on what is sold, which all pages of a sale begin with.
-Html headline(const SaleDefinition& sale);
+Html headline(const SaleDefinition& sale, const PageReader& reader);
 
-http::Response sale_page(const SaleView& view);
+http::Response sale_page(const SaleView& view, const PageReader& reader);
 
 }  // namespace sluice::server
