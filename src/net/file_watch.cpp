@@ -10,7 +10,7 @@ FileWatch::Stamp FileWatch::stamp_of(const std::string& path) {
   return {.device = now.st_dev,
           .file = now.st_ino,
           .size = static_cast<std::uint64_t>(now.st_size),
-          .changed = now.st_mtim.tv_sec * 1'000'000'000 + now.st_mtim.tv_nsec};
+          .changed = now.st_ctim.tv_sec * 1'000'000'000 + now.st_ctim.tv_nsec};
 }
 
 FileWatch::Stamps FileWatch::look() const {

@@ -22,7 +22,7 @@ class FileWatch {
   /// What tells one content of a file from the next.
   struct Stamp {
     std::uint64_t device = 0, file = 0, size = 0;
-    std::int64_t changed = 0;  // ns
+    std::int64_t changed = 0;  // ns; its modes, too
     bool operator==(const Stamp&) const = default;
   };
   using Stamps = std::vector<Stamp>;

@@ -194,10 +194,10 @@ std::optional<NamedPlace> named_place_of(const Asked& asked) {
 http::Response resend(Asked& asked, const Orders& connect, Resend again,
                       const http::ProblemType& none) {
   const auto place = named_place_of(asked);
-  const bool is_done = place && std::ranges::any_of(place->parts, [&](const Sale* part) {
-                         return (connect().payments().*again)(part->definition().name,
-                                                              place->within);
-                       });
+  const bool is_done =
+      place && std::ranges::any_of(place->parts, [&](const Sale* part) {
+        return (connect().payments().*again)(part->definition().name, place->within);
+      });
   return is_done ? http::Response{.status = 204} : http::problem(none);
 }
 

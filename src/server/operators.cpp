@@ -17,7 +17,6 @@ namespace {
 constexpr std::string_view audience = "console";
 constexpr std::string_view key_claim = "key";
 constexpr std::size_t longest_login = 1024;
-constexpr std::string_view the_login_has_ended = "the login has ended: log in again";
 
 Unexpected<http::Response> refuse_operator(const http::ProblemType& type, std::string_view detail) {
   return Unexpected{refuse_credentials(type, detail)};

@@ -22,6 +22,8 @@ struct Operator {
   std::optional<WallTime> until{};  ///< of a login
 };
 
+inline constexpr std::string_view the_login_has_ended = "the login has ended: log in again";
+
 /// Where no keys are given nobody is an operator, unless the service was told that programs and
 /// browsers of this machine are the operator "local". A browser sends cookies, and what it sends to
 /// this machine, in the name of any page that asks it to: so a change is taken from a browser only

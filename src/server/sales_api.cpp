@@ -9,6 +9,7 @@
 #include "server/order_requests.hpp"
 #include "server/problems.hpp"
 #include "server/sales_text.hpp"
+#include "sluice/when_all.hpp"
 
 namespace sluice::server {
 namespace {
@@ -32,11 +33,14 @@ void SalesApi::list(http::Request&& request, http::Responder&& respond) {
 Task<void> SalesApi::answer_list(http::Responder respond) {
   http::Response response;
   try {
+    const auto offers = shop_.all();
+    std::vector<Task<BucketedStatus>> asked;
+    for (const auto& offer : offers) asked.push_back(offer->sale().status_of_buckets());
+    auto at_once = when_all(std::move(asked));
+    const auto statuses = co_await at_once;
     Json all = Json::array();
-    for (const auto& offer : shop_.all()) {
-      const auto status = co_await offer->sale().status_of_buckets();
-      all.add(json_of(offer->sale().definition(), status));
-    }
+    for (std::size_t i = 0; i < offers.size(); ++i)
+      all.add(json_of(offers[i]->sale().definition(), statuses[i]));
     response = http::json(200, Json::object({{"sales", all}}));
   } catch (const std::exception& failure) {
     response = problem_of(failure);

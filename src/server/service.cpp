@@ -78,6 +78,10 @@ Service::Service(Store& store, ServiceOptions options, std::span<const SaleDefin
   auto health = http::ServerOptions{.listen = options.health, .loops = 1};
   health.not_ready_because = [this] { return troubles_that(&TroubleRow::is_ready, false); };
   health.trouble = [this] { return troubles_that(&TroubleRow::is_alert, true); };
+  // To a balancer at the buyers' address the same, without the names of servers.
+  options.http.not_ready_because = [this] {
+    return troubles_that(&TroubleRow::is_ready, false).empty() ? "" : "it cannot serve buyers now";
+  };
   health_ = std::make_unique<http::Server>(system_clock(), health_routes(), std::move(health));
   http_ = std::make_unique<http::Server>(system_clock(), public_routes(), std::move(options.http));
   serving_.store(http_.get(), std::memory_order_release);

@@ -9,6 +9,7 @@
 
 #include "base/process.hpp"
 #include "base/thread.hpp"
+#include "server/bearer.hpp"
 #include "server/problems.hpp"
 #include "sluice/log.hpp"
 #include "sluice/when_all.hpp"
@@ -222,9 +223,13 @@ void Snapshots::end_streams() {
 
 void Snapshots::tell(const std::string& snapshot, bool is_tick) {
   std::vector<Waiting> answered;
+  std::vector<Waiting> refused;
   {
     const std::lock_guard lock{mutex_};
-    std::erase_if(waiting_, [&](const Waiting& one) { return has_ended(one.who); });
+    const auto out =
+        std::ranges::partition(waiting_, [&](const Waiting& one) { return !has_ended(one.who); });
+    refused.assign(std::make_move_iterator(out.begin()), std::make_move_iterator(out.end()));
+    waiting_.erase(out.begin(), out.end());
     std::erase_if(pages_, [&](Page& page) {
       if (!std::exchange(page.is_new, false) && !is_tick) return false;
       if (has_ended(page.who)) return true;
@@ -237,6 +242,8 @@ void Snapshots::tell(const std::string& snapshot, bool is_tick) {
     answered.assign(std::make_move_iterator(kept.begin()), std::make_move_iterator(kept.end()));
     waiting_.erase(kept.begin(), kept.end());
   }
+  for (auto& one : refused)
+    one.respond.send(refuse_credentials(problems::unknown_key, the_login_has_ended));
   for (auto& one : answered)
     one.respond.send(
         for_operators({.status = 200, .media = http::json_media, .body = snapshot, .fields = {}}));

@@ -236,6 +236,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
                     "or --believe-buyers where your shop alone can reach it",
                     args.listen)};
   options.has_local_operator = args.has_local_operator;
+  if (!args.stripe.empty()) options.http.limits.body = std::size_t{64} << 10;  // of its events
   options.http.loops = args.loops;
   options.http.trusted = args.trusted;
   options.http.proxy_protocol = args.proxy_protocol;
