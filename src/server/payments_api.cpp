@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sale/buckets/bucket_name.hpp"
+#include "sale/database_failure.hpp"
 #include "sale/definition.hpp"
 #include "sale/differences.hpp"
 #include "server/background.hpp"
@@ -41,13 +42,24 @@ void complain(const Payment& payment, std::string_view why) {
                   sale::shown(payment.sale), why));
 }
 
+/// A payment that the database keeps is taken, whatever the store says: workers go on with it.
+PaymentResult pay(Offer& offer, OrderStore& orders, const Payment& payment) try {
+  return offer.sale().pay(orders, payment);
+} catch (const Error& failure) {
+  if (sale::is_of_database(failure) || failure.effect() == Effect::none) throw;
+  log(LogLevel::warning,
+      fmt::format("sale '{}': payment '{}' is kept, and workers go on with it: {}", offer.name(),
+                  sale::shown(payment.event), failure.message()));
+  return {.state = PaymentState::asking};
+}
+
 /// One of a sale that nobody here knows is kept, too: its row may come with the sale. One of a sale
 /// with buckets is kept by that alone, which knows the bucket of its order; until it is loaded the
 /// provider has to tell it again.
 http::Response keep(Shop& shop, OrderStore& orders, Payment payment) {
   if (!shop.find(payment.sale)) payment.sale = sale_of(orders, payment.sale);
   if (const auto offer = shop.find(payment.sale)) {
-    const auto result = offer->sale().pay(orders, payment);
+    const auto result = pay(*offer, orders, payment);
     if (result.differs)
       log(LogLevel::warning,
           fmt::format("a payment of {} for order '{}' of sale '{}' has the id of another one that "

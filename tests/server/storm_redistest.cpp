@@ -389,7 +389,14 @@ TEST_F(ServiceStorm, V54_WhatBuyersWereToldStandsAfterEveryProcessWasKilled) {
     if (!sale) sale = Sale::load(*store, "tea").get();
     return sale.has_value();
   }));
-  ASSERT_TRUE(test::comes_true([&] { return shop_.archive() == 0; })) << "no archive";
+  // It refuses while orders await their payment; many of them take long.
+  bool is_archived = false;
+  for (int round = 0; !is_archived && round < 10; ++round)
+    is_archived = test::comes_true([&] {
+      shop_.look_after();
+      return shop_.archive() == 0;
+    });
+  ASSERT_TRUE(is_archived) << shop_.said_by_archive();
   settle(*sale, *orders);
   shop_.end();
   EXPECT_EQ(orders->payments().totals("tea").flagged, 0) << "right payments alone were told";

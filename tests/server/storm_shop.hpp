@@ -101,6 +101,11 @@ class StormShop {
         .wait();
   }
 
+  std::string said_by_archive() const {
+    std::ifstream file{folder_ / "archive"};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
+
   void end() {
     for (auto& one : crew_) one->terminate();
     for (std::size_t i = 0; i < crew_.size(); ++i) EXPECT_EQ(crew_[i]->wait(), 0) << output_of(i);
