@@ -178,8 +178,8 @@ TEST_P(OnServers, SV02_NU02_OfOneStoreOrOneDatabaseEachUnitIsToldOnce) {
 TEST_P(OnServers, SV18_ADatabaseThatWasRolledBackIsNoticedAtTheNextCommit) {
   const auto store = open("embedded:");
   const auto orders = open_order_store(url_);
-  auto sale = Sale::create(
-      *store, {.name = "tea", .stock = 9'999, .limit = 1, .number_type = "MT"}, *orders);
+  auto sale = Sale::create(*store, {.name = "tea", .stock = 9'999, .limit = 1, .number_type = "MT"},
+                           *orders);
   OrderWorker worker{*store, sale, *orders};
   std::jthread working{[&](std::stop_token stop) { worker.run(stop); }};
   const auto buy = [&](int buyer) {
