@@ -5,12 +5,21 @@
   let asking = 0;
   let looking = 0;
 
-  // Instants in the words of this phone, and the time to the opening.
+  // A language that a shop has added may be none that the browser knows.
+  const in_words = (at) => {
+    const how = {dateStyle: 'medium', timeStyle: 'medium'};
+    try {
+      return at.toLocaleString(document.documentElement.lang, how);
+    } catch {
+      return at.toLocaleString([], how);
+    }
+  };
+
+  // Instants by the clock of this phone, and the time to the opening.
   const show_times = () => {
     for (const time of document.querySelectorAll('time[datetime]')) {
       const at = new Date(time.dateTime);
-      if (!Number.isNaN(at.getTime()))
-        time.textContent = at.toLocaleString(document.documentElement.lang, {dateStyle: 'medium', timeStyle: 'medium'});
+      if (!Number.isNaN(at.getTime())) time.textContent = in_words(at);
     }
     const count = document.querySelector('[data-opens-in-ms]');
     if (!count) return;

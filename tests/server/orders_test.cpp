@@ -139,6 +139,24 @@ TEST_F(AllOrders, SV10_EachAnswerHasTheSameJsonOfAnOrder) {
   EXPECT_EQ(operators_see("?q=cancelled"), std::vector{singly[2]});
 }
 
+TEST_F(AllOrders, SV13_NothingIsDueOfAnOrderThatEnded) {
+  begin_with_keys(paid_tea(90));
+  const auto due = [&](const std::string& path, std::string_view buyer) {
+    const auto own = ask("GET", path, {{"Sluice-Buyer", buyer}});
+    EXPECT_EQ(*own.json().find("due")->as_integer(),
+              *shop("GET", path).json().find("due")->as_integer());
+    return *own.json().find("due")->as_integer();
+  };
+  const auto cancelled = bought("ann", R"({"units":2})");
+  EXPECT_EQ(due(cancelled, "ann"), 1000);
+  shop("POST", cancelled + "/cancel");
+  EXPECT_EQ(due(cancelled, "ann"), 0);
+  const auto refunded = bought("bob", R"({"units":2})");
+  pay(refunded);
+  EXPECT_EQ(shop("POST", refunded + "/refund", {{"Idempotency-Key", "k"}}, "{}").status, 200);
+  EXPECT_EQ(due(refunded, "bob"), 0);
+}
+
 /// The database is written to by somebody else for a while, and a shop looks for what its buyers
 /// were told.
 TEST_F(AllOrders, SV11_AnOrderOnItsWayIsShownToTheShop) {

@@ -91,6 +91,21 @@ TEST(PageTexts, SV13_NoPageHasAWordThatIsOfNoFileOfTexts) {
     EXPECT_EQ(own_word(shown.body), "") << name << '\n' << shown.body;
 }
 
+TEST(PageTexts, SV13_OfAnOrderThatEndedNothingIsToPay) {
+  const PagesOptions options;
+  const Gallery gallery{options, options.languages.all().front(), "tea", BuyerId{"ann"}, "100"};
+  int ended = 0;
+  for (const auto& [name, shown] : gallery.pages()) {
+    if (!name.starts_with("order ")) continue;
+    const bool is_to_be_paid = name.starts_with("order awaiting, priced");
+    EXPECT_EQ(shown.body.contains("To pay"), is_to_be_paid) << name;
+    EXPECT_EQ(shown.body.contains("shop.example/pay"), is_to_be_paid) << name;
+    EXPECT_EQ(shown.body.contains("<dt>Paid"), name.starts_with("order paid, priced")) << name;
+    ended += !is_to_be_paid;
+  }
+  EXPECT_GT(ended, 15);
+}
+
 TEST(PageTexts, AllFilesHaveTheSameKeys) {
   const Languages languages;  // it refuses what has others, or other names in braces
   ASSERT_EQ(languages.all().size(), 3U);

@@ -41,7 +41,8 @@ TEST_F(StorefrontFile, SV13_NameTextPictureAndColoursAreShown) {
   write("tea.bin", png);
   begin_with(R"({"name": "Tea <House>", "colours": {"light": {"accent": "#7a1f1f"}},
     "sales": {"tea": {"name": {"en": "Red & \"fine\"", "de": "Roter Tee"},
-                      "text": "From <b>Wuyi</b>.", "picture": "tea.bin", "picture-text": "A 'tin'"}}})");
+                      "text": "From <b>Wuyi</b>.", "picture": "tea.bin",
+                      "picture-text": "A 'tin'"}}})");
   Browser ann{service_->port()};
   const auto page = ann.get("/sales/tea");
   EXPECT_THAT(page.body, HasSubstr("<h1>Red &amp; &quot;fine&quot;</h1>"));
