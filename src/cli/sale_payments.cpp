@@ -132,8 +132,9 @@ std::vector<Option> settle_options(SaleArgs& args, const Option& orders) {
           {"--event", "ID", "Of the payment", into_word(args.event), true},
           {"--by", "NAME", "Who settles it; kept with it", into_word(args.by), true},
           {"--reason", "TEXT", "Why; kept with it", into_word(args.reason), true},
-          {"--refund", "", "Its money goes back, by the provider's queue; else it was handled "
-                           "outside",
+          {"--refund", "",
+           "Its money goes back, by the provider's queue; else it was handled "
+           "outside",
            into(args.refunds)},
           orders};
 }

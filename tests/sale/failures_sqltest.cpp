@@ -230,10 +230,11 @@ void wait_for_each_other(BrokenServer& on, const std::string& pause, const std::
   on.sql(rows);
   on.trigger("UPDATE bait SET n = n + 1");
   on.others_.emplace_back([&on, pause, begin] {
-    on.sql(fmt::format("{}; UPDATE bait SET n = n + 1; {}; UPDATE sale_stock SET changed = changed "
-                       "+ 0, remaining = remaining + 0; UPDATE sale_stock SET moved = moved + 1; "
-                       "UPDATE sale_stock SET moved = moved - 1; COMMIT",
-                       begin, pause));
+    on.sql(
+        fmt::format("{}; UPDATE bait SET n = n + 1; {}; UPDATE sale_stock SET changed = changed "
+                    "+ 0, remaining = remaining + 0; UPDATE sale_stock SET moved = moved + 1; "
+                    "UPDATE sale_stock SET moved = moved - 1; COMMIT",
+                    begin, pause));
   });
 }
 
@@ -244,9 +245,9 @@ std::vector<CaseOf<BrokenPostgresql>> of_postgresql() {
        [](auto& on) {
          wait_for_each_other(on, "SELECT pg_sleep(0.5)", "SET deadlock_timeout = '60s'; BEGIN");
          test::comes_true([&] {
-           return on.server.sql(on.database, "SELECT COUNT(*) FROM pg_stat_activity WHERE query "
-                                             "LIKE 'SET deadlock%' AND wait_event = 'PgSleep'") ==
-                  "1\n";
+           return on.server.sql(on.database,
+                                "SELECT COUNT(*) FROM pg_stat_activity WHERE query "
+                                "LIKE 'SET deadlock%' AND wait_event = 'PgSleep'") == "1\n";
          });
        },
        false, [](auto& on) { expect_deadlock(on); }},
@@ -347,9 +348,7 @@ std::vector<CaseOf<BrokenMariadb>> of_mariadb() {
       {"read_only", read_only, At::statement, [](auto& on) { on.sql("SET GLOBAL read_only = 1"); },
        lasts, [](auto& on) { on.sql("SET GLOBAL read_only = 0"); }},
       {"read_only", read_only, At::commit,
-       [](auto& on) {
-         on.proxy.do_at("COMMIT", [&on] { on.sql("SET GLOBAL read_only = 1"); });
-       },
+       [](auto& on) { on.proxy.do_at("COMMIT", [&on] { on.sql("SET GLOBAL read_only = 1"); }); },
        lasts, [](auto& on) { on.sql("SET GLOBAL read_only = 0"); }},
       {"a_table_of_the_memory", full, At::statement,
        [](auto& on) {

@@ -156,8 +156,8 @@ TEST_F(OperateMoney, SV12_AFailingRefundSaysWhyAndIsSentAgain) {
   pay("in vain", "tea", number, 1000);
   EXPECT_EQ(settle("in vain", "refund").status, 200);
   ASSERT_TRUE(test::comes_true([&] { return failing().size() == 2 && provider.count() >= 4; }));
-  const auto by_hand = fmt::format("/v1/operate/sales/tea/refunds/{}/settle",
-                                   word_in(failing().back(), "id"));
+  const auto by_hand =
+      fmt::format("/v1/operate/sales/tea/refunds/{}/settle", word_in(failing().back(), "id"));
   EXPECT_EQ(post(by_hand, R"({"confirm":"tea","reason":"by a transfer"})").status, 204);
   EXPECT_EQ(post(by_hand, R"({"confirm":"tea","reason":"by a transfer"})").problem(), "no-refund");
   EXPECT_TRUE(test::comes_true([&] { return settle("in vain", "settle").status == 200; }));
