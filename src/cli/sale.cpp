@@ -568,6 +568,13 @@ std::vector<Option> buy_options(SaleArgs& args) {
       {"--units", "N", "How many, all or none", into(args.units, 1, 1'000'000'000'000)}};
 }
 
+Option orders_option(SaleArgs& args) {
+  return {"--orders", "URL",
+          "The database of the orders: sqlite:PATH, or postgresql:// or "
+          "mariadb://USER@HOST/DATABASE; without it $SLUICE_ORDERS, else sqlite:orders.db",
+          into(args.orders)};
+}
+
 }  // namespace
 
 Command sale_command(const Globals& globals) {
@@ -588,11 +595,7 @@ Command sale_command(const Globals& globals) {
                         int (*run)(const Globals&, const SaleArgs&)) {
     return command(std::move(name), std::move(summary), {sale_name(true)}, std::move(options), run);
   };
-  const Option orders{
-      "--orders", "URL",
-      "The database of the orders: sqlite:PATH, or postgresql:// or mariadb://USER@HOST/DATABASE; "
-      "without it $SLUICE_ORDERS, else sqlite:orders.db",
-      into(args->orders)};
+  const auto orders = orders_option(*args);
   return {
       .name = "sale",
       .summary = "Define, hold and audit flash sales",

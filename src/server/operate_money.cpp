@@ -1,5 +1,5 @@
-/// What operators see and do about money and messages: payments that paid nothing, refunds, what was
-/// not delivered, totals.
+/// What operators see and do about money and messages: payments that paid nothing, refunds, what
+/// was not delivered, totals.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -291,12 +291,8 @@ std::vector<OperateCall> payment_calls() {
                PaymentState::settled)};
 }
 
-}  // namespace
-
-std::vector<OperateCall> money_calls() {
-  using namespace problems;
-  const std::string of_sale = "/v1/operate/sales/{sale}";
-  auto all = payment_calls();
+std::vector<OperateCall> views_of_money(const std::string& of_sale) {
+  std::vector<OperateCall> all;
   const auto list = [&](const char* path, const char* operation, const char* summary,
                         http::Parameter state, auto serve) {
     all.push_back({.method = "GET",
@@ -323,6 +319,12 @@ std::vector<OperateCall> money_calls() {
                        R"({"type":"integer","default":0})"}},
        .answer = {200, "Days", any_figures},
        .serve = show_totals});
+  return all;
+}
+
+std::vector<OperateCall> verbs_of_money(const std::string& of_sale) {
+  using namespace problems;
+  std::vector<OperateCall> all;
   const auto act = [&](const char* path, const char* operation, const char* summary,
                        const http::ProblemType& none, Resend again) {
     all.push_back({.method = "POST",
@@ -352,6 +354,16 @@ std::vector<OperateCall> money_calls() {
                  .summary = "Makes all dead messages due again",
                  .answer = {200, "How many there were", any_figures},
                  .serve = replay_messages});
+  return all;
+}
+
+}  // namespace
+
+std::vector<OperateCall> money_calls() {
+  const std::string of_sale = "/v1/operate/sales/{sale}";
+  auto all = payment_calls();
+  for (auto& some : {views_of_money(of_sale), verbs_of_money(of_sale)})
+    all.insert(all.end(), some.begin(), some.end());
   return all;
 }
 

@@ -1,4 +1,6 @@
 // `sluice sale` from the first line of a file of sales to the archive.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <set>
 

@@ -106,9 +106,9 @@ bool SqlOrderPayments::settle_kept(Connection& at, const KeptPayment& there, Pay
   const std::string state{sluice::to_string(to)};
   const auto note = to_column(
       fmt::format("{}{}{} {}", there.note, there.note.empty() ? "" : "; ", state, who_and_why));
-  return change_payment(
-      at.sql, fmt::format("state = :t, note = :n, attempts = 0, failure = '', {}", due),
-      fmt::format("state = '{}'", sluice::to_string(there.state)), place, state, note);
+  const auto set = "state = :t, note = :n, attempts = 0, failure = '', " + due;
+  return change_payment(at.sql, set, fmt::format("state = '{}'", sluice::to_string(there.state)),
+                        place, state, note);
 }
 
 // --- refunds of payments ---
