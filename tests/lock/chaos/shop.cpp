@@ -62,7 +62,10 @@ std::jthread Shop::repeat(
     while (const auto store = open_patiently(stop)) {
       try {
         auto sale = Sale::load(*store, "sale").get();
-        if (!sale) sale = Sale::create(*store, definition(), *orders);
+        if (!sale) {  // somebody decides that the store that came back empty is the sale's
+          recover(*store, "sale", *orders, {.new_store = true});
+          continue;
+        }
         for (; !stop.stop_requested(); std::this_thread::sleep_for(pause))
           what(*store, *sale, *orders, stop);
       } catch (const Error&) {  // anew
@@ -105,7 +108,7 @@ std::vector<Finding> Shop::close(const std::vector<Section>& sections,
   std::vector<Finding> findings;
   const auto store = open_();
   const auto orders = open_order_store(database_);
-  recover(*store, "sale", *orders);
+  recover(*store, "sale", *orders, {.new_store = true});
   auto sale = Sale::load(*store, "sale").get().value();
   bring_in_all(*store, sale, *orders);
   const auto found = audit(*store, sale, *orders);
