@@ -11,7 +11,7 @@
 /// Threads: any. The caller's thread executes, at the call and not only when the Task is awaited; a
 ///   blocking command suspends its Task alone. After a fork() the child has neither the data nor
 ///   the folder: each call throws Error (closed), and the file and its lock stay the parent's.
-///   A redis-server that has the folder is refused (in_use) where /proc shows its files; one that is
+///   A redis-server that has the folder is refused (in_use) where /proc shows its files; what is
 ///   started later, in another container or by a user that is hidden, is not noticed.
 /// On disk: see append_log.hpp; a redis-server 7 with `appendonly yes` and `dir` = the folder loads
 ///   it.

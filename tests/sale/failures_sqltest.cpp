@@ -9,6 +9,8 @@
 #include <csignal>
 #include <fstream>
 #include <set>
+#include <sstream>
+#include <stdexcept>
 #include <thread>
 #include <tuple>
 

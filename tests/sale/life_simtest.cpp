@@ -1,5 +1,6 @@
 // The life of an order from its admission to its money: V04 to V21, and the dying of processes amid
 // each step of it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>

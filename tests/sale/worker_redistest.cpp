@@ -272,6 +272,7 @@ TEST_F(SaleTrouble, ALockedDatabase) {
   expect_patience(
       [&] {
         other.open(soci::sqlite3, "db=" + file_.string());
+        other << "PRAGMA busy_timeout = 10000";
         other << "BEGIN EXCLUSIVE";
       },
       [&] { other << "ROLLBACK"; }, "locked");

@@ -192,7 +192,8 @@ class Certificates {
   net::FileWatch watch_;
 };
 
-/// So do keys of the shop; a key that is taken out of the file is good no more. REQUIRES: one thread.
+/// So do keys of the shop; a key that is taken out of the file is good no more. REQUIRES: one
+/// thread.
 class WatchedShopKeys {
  public:
   explicit WatchedShopKeys(const std::string& path) : path_(path), watch_({path}) {}

@@ -28,8 +28,8 @@ class LogRewriter {
   /// Starts one when the files are larger than `above` and have grown by `percent` since the last
   /// one. O(1).
   void start_when_due(std::uint64_t above, unsigned percent);
-  /// After the log has failed, at a call: starts one now and then, so that a disk that is good again
-  /// is noticed. They take a tenth of the time at most. O(1).
+  /// After the log has failed, at a call: starts one now and then, so that a disk that is good
+  /// again is noticed. They take a tenth of the time at most. O(1).
   void start_to_mend() noexcept;
   /// Waits for the end of the one under way; throws what ended it.
   void wait();

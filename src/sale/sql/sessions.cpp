@@ -43,7 +43,7 @@ SqlSessions::SqlSessions(SqlDialect dialect, std::chrono::milliseconds longest_c
   idle_.reserve(dialect_.most_sessions);
   // Of processes that create a database at the same moment, SQLite lets one do it and fails the
   // others at once: they try again for a while.
-  const auto give_up = system_clock().steady() + std::chrono::seconds{2};
+  const auto give_up = system_clock().steady() + std::chrono::seconds{5};
   for (;;) {
     if (try_to_open(system_clock().steady() >= give_up)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
