@@ -32,7 +32,8 @@ void Callbacks::start_thread_or_try_later() {
   try {
     thread_ = start_thread([self = shared_from_this()] { self->run(); });
   } catch (const std::exception& lack) {
-    log(LogLevel::warning, std::string{"callbacks of a Store wait: "} + lack.what());
+    if (lack_.is_due(system_clock().steady()))
+      log(LogLevel::warning, std::string{"callbacks of a Store wait: "} + lack.what());
     system_clock().after(std::chrono::milliseconds{100}, [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (!self) return;

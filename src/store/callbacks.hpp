@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/process.hpp"
+#include "base/rare_line.hpp"
 #include "base/timers.hpp"
 #include "sluice/store.hpp"
 
@@ -53,6 +54,7 @@ class Callbacks : public std::enable_shared_from_this<Callbacks> {
   bool running_ = false;  // one of them
   bool ending_ = false;
   std::thread thread_;
+  RareLine lack_;
 };
 
 }  // namespace sluice

@@ -413,5 +413,43 @@ TEST_F(ForeignKeys, R04_StayAsTheyAreAlsoInThePlaceOfAKeyThatWasLost) {
       }
 }
 
+TEST_F(ForeignKeys, D_ANumberOutOfRangeIsRefusedByEachVerbAndLeavesNothingBeside) {
+  for (const auto& primitive : primitives()) {
+    if (primitive.name != "Semaphore" && primitive.name != "PermitSemaphore" &&
+        primitive.name != "Latch")
+      continue;
+    for (std::size_t i = 0; i < primitive.verbs.size(); ++i) {
+      side_.command({"FLUSHALL"});
+      side_.command({"SET", "x", "99999999999999999999"});
+      try {
+        primitive.verbs[i](*store_);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::wrong_type) << primitive.name << i << error.message();
+        // A release and another lease may have ended holds before they look at the number.
+        if (primitive.name != "PermitSemaphore" || i < 2)
+          EXPECT_EQ(error.effect(), Effect::none) << primitive.name << i << error.message();
+      }
+      EXPECT_EQ(side_.command({"DBSIZE"}).as_integer(), 1) << primitive.name << i;
+    }
+  }
+}
+
+TEST_F(ForeignKeys, E_InfoOfALockRefusesWhatItsOtherVerbsRefuse) {
+  for (const auto& primitive : {lock_of<Mutex>("Mutex"), lock_of<FairMutex>("FairMutex")}) {
+    for (std::size_t i = 0; i < primitive.verbs.size(); ++i) {
+      put("x", {"HSET", "name", "Ann", "age", "42"});
+      try {
+        primitive.verbs[i](*store_);
+        ADD_FAILURE() << primitive.name << i;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.errc(), Errc::wrong_type) << error.message();
+      }
+    }
+    const std::string owner = "4fe2dc49-681f-6c8e-cb1a-79c5ce5fdd8b:21";
+    put("x", {"HSET", owner, "1"});
+    EXPECT_EQ(Mutex(*store_, "x").info().get().holders.at(0).owner.text, owner) << "Redisson's";
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <latch>
 
+#include "engine/log/memory_disk.hpp"
 #include "sale/sql/soci.hpp"
 #include "server/shop_fixture.hpp"
+#include "support/collected_log.hpp"
 #include "support/faulty_store.hpp"
 
 namespace sluice::server {
@@ -39,6 +41,36 @@ TEST_F(Standstill, SessionsWithTheDatabaseAreNotOneASale) {
   };
   const auto of_two = sessions_of(2);
   EXPECT_LE(sessions_of(20), of_two);
+}
+
+TEST_F(Standstill, S1_WhatTheDiskOfTheStoreRefusesIsNoMistakeOfABuyerAndPasses) {
+  const test::CollectedLog log;
+  for (const int error : {EROFS, EIO}) {
+    engine::test::MemoryDisk disk;
+    service_.reset();
+    store_ = engine::open_embedded({}, disk.folder());
+    begin({tea(9)}, of_this_machine());
+    const auto sold = fmt::format("{} ", error);
+    EXPECT_EQ(buy(sold + "a", "k").status, 201);
+    disk.fail(disk.operations(), error, true);
+    for (const auto& answer :
+         {buy(sold + "b", "k"), buy(sold + "c", "k"), ask("GET", "/v1/sales/tea/orders/1"),
+          ask("POST", "/v1/locks/L", {{"Idempotency-Key", "1"}}, "{}"),
+          ask("POST", "/v1/series/S/next", {{"Idempotency-Key", "1"}}, "{}")}) {
+      EXPECT_TRUE(answer.problem() == "store-failed" || answer.problem() == "effect-unknown" ||
+                  answer.problem() == "unknown-buyer")
+          << answer.body;
+      EXPECT_EQ(answer.body.find("appendonly"), std::string::npos) << answer.body;
+    }
+    disk.heal();
+    EXPECT_TRUE(test::comes_true([&] { return buy(sold + "c", "k").status == 201; }));
+    EXPECT_EQ(service_->shop().find("tea")->trouble(), "") << "its worker goes on";
+    EXPECT_TRUE(test::comes_true([&] {
+      return service_->shop().trouble(Needed::store).empty() &&
+             service_->shop().trouble(Needed::database).empty();
+    }));
+  }
+  EXPECT_EQ(log.count("its worker ended"), 0U) << log.text();
 }
 
 TEST_F(Standstill, AStoreThatNeverAnswersIsSaid) {

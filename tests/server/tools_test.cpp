@@ -341,6 +341,14 @@ TEST_F(Tools, IdsAreTextsThatRise) {
   EXPECT_GT(std::stoll(*next.find("ids")->as_array()->front().as_text()), last);
 }
 
+TEST_F(Tools, H1_AFilterThatLostItsBitsIsNotTheDatabase) {
+  ask("PUT", "/v1/bloom/users", {}, R"({"expected":100,"false_positives":0.01})");
+  ask("POST", "/v1/bloom/users/add", {}, R"({"keys":["ann"]})");
+  ASSERT_EQ(store_->run({"DEL", "users"}).get(), Value::integer(1));
+  EXPECT_EQ(ask("POST", "/v1/bloom/users/contains", {}, R"({"keys":["ann"]})").problem(),
+            "store-failed");
+}
+
 TEST_F(Tools, ABloomFilterIsMadeFilledAndAsked) {
   const auto make = [&](std::string_view body) { return ask("PUT", "/v1/bloom/users", {}, body); };
   EXPECT_EQ(ask("POST", "/v1/bloom/users/add", {}, R"({"keys":["ann"]})").problem(), "no-filter");

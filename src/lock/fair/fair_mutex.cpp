@@ -90,7 +90,7 @@ Task<LockInfo> FairQueue::info() {
   ask_for_hold(batch, names_);
   batch.add(scripts::lock_fair_waiters, keys, args);
   const std::vector<Value> replies = co_await store().run(std::move(batch));
-  LockInfo info = hold_info(replies);
+  LockInfo info = hold_info(names_.key, replies);
   const auto& waiters = replies.at(4).as_items();
   for (std::size_t i = 0; i + 1 < waiters.size(); i += 2)
     info.waiters.push_back(

@@ -39,7 +39,9 @@ local mine = inbox ~= '' or not waits or waits == request
 local free_until
 if not holds and call('EXISTS', KEYS[1]) == 0 then
   local first
-  first, free_until = hand_over(channel, mine and me or nil)
+  note_look(KEYS[4], inbox)
+  first, free_until = hand_over(channel, mine and me or nil,
+                                inbox ~= '' and came ~= '0' and tonumber(came))
   if first then
     if waits or call('EXISTS', KEYS[2]) == 1 then
       take_turn(me)

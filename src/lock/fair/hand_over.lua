@@ -103,8 +103,9 @@ local function call_stranger(channel, owner)
 end
 
 -- REQUIRES: the lock is free. True: no waiter is before `asker`; if that is nil: no waiter at all.
--- False, and a time: a waiter of Redisson's may come until then.
-local function hand_over(channel, asker)
+-- False, and a time: a waiter of Redisson's may come until then. `came`: of an asker that may have
+-- lost its place, to the claim of a grant that it did not hear of.
+local function hand_over(channel, asker, came)
   while true do
     local first = redis.call('LINDEX', KEYS[2], 0)
     if not first then
@@ -114,6 +115,10 @@ local function hand_over(channel, asker)
       return true
     end
     local ticket = redis.call('HGET', KEYS[4], first)
+    local theirs = came and ticket and tonumber(string.match(ticket, '^%S+ %d+ (%d+)'))
+    if theirs and theirs > came then
+      return true
+    end
     local till = not ticket and call_stranger(channel, first)
     if till or ticket and grant(first, ticket) then
       return false, till

@@ -11,12 +11,13 @@ local call = redis.call
 local no_latch = 'WRONGTYPE the key of this name is not a latch; nothing was written'
 
 -- No count: there is none. And an error reply where the key is one of something else.
+-- REQUIRES: part number
 local function count()
   local text = redis.pcall('GET', KEYS[1])
-  if type(text) == 'table' or text and not string.match(text, '^%-?%d+$') then
+  if type(text) == 'table' or text and not number_in(text) then
     return nil, redis.error_reply(denied(text, 'GET', no_latch))
   end
-  return text and tonumber(text)
+  return number_in(text)
 end
 
 -- part once
@@ -55,6 +56,7 @@ end
 -- What a waiter wants to know.
 -- Reply: {count, 0: there is none; number of the last opening, 0: none that is remembered}
 -- include lock/hold/parts.lua denied
+-- include lock/hold/parts.lua number
 -- include lock/latch/latch.lua count
 local left, refused = count()
 -- LLEN raises WRONGTYPE where the key holds no number.
@@ -68,6 +70,7 @@ return refused or {math.max(left or 0, 0), opening}
 -- Reply: 1 set, now or by an earlier copy; 0 the latch is not open.
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua denied
+-- include lock/hold/parts.lua number
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
 local before, refused = count()
@@ -95,6 +98,7 @@ return 1
 -- Reply: the count that is left, 0: open.
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua denied
+-- include lock/hold/parts.lua number
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
 local left, refused = count()

@@ -49,6 +49,21 @@ std::optional<LockInfo::Holder> holder_of(const std::vector<Value>& fields, mill
   return holder;
 }
 
+/// As part is_lock of lock/hold/parts.lua, of fields that belong to Redisson: it names its owners
+/// by a uuid and a number.
+bool is_lock(const std::vector<Value>& fields) {
+  constexpr std::size_t uuid = 36;
+  bool is_ours = fields.empty();
+  bool is_foreign = false;
+  for (std::size_t i = 0; i < fields.size(); i += 2) {
+    const std::string& field = fields[i].as_text();
+    is_ours = is_ours || field == "sluice:request";
+    is_foreign = is_foreign || !(field.starts_with("sluice:") || field == "mode" ||
+                                 (field.size() > uuid && field[uuid] == ':'));
+  }
+  return is_ours || !is_foreign;
+}
+
 /// What was told longer ago than that is the word of a dead process.
 constexpr milliseconds counts_for = std::chrono::seconds{60};
 
@@ -142,9 +157,12 @@ void ask_for_hold(Batch& batch, const Names& names) {
       .add({"GET", names.token});
 }
 
-LockInfo hold_info(const std::vector<Value>& replies) {
+LockInfo hold_info(const std::string& name, const std::vector<Value>& replies) {
   for (const Value& reply : replies)
     if (reply.is_error()) throw error_of_reply(reply.as_text());
+  if (!is_lock(replies.at(0).as_items()))
+    throw Error{Errc::wrong_type,
+                "the key " + quoted(name) + " is not a lock: it is a hash of something else"};
   LockInfo info;
   if (auto holder = holder_of(replies.at(0).as_items(), milliseconds{replies.at(1).as_integer()},
                               time_of(replies.at(2))))
@@ -164,7 +182,7 @@ Task<LockInfo> info_of(Store& store, Names names) {
   ask_for_hold(batch, names);
   batch.add({"LRANGE", names.queue, "0", most_waiters}).add({"HGETALL", waiters_key(names.key)});
   const std::vector<Value> replies = co_await store.run(std::move(batch));
-  LockInfo info = hold_info(replies);
+  LockInfo info = hold_info(names.key, replies);
   info.waiters = waiters_of(replies.at(4), replies.at(5), time_of(replies.at(2)));
   co_return info;
 }

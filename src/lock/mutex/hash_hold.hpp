@@ -23,8 +23,8 @@ class HashLock : public LockResource {
 /// What to ask, first of all, for the hold in a lock hash.
 void ask_for_hold(Batch& batch, const Names& names);
 /// What the answers say; the waiters are left to the caller. Throws Error if any of `replies` is
-/// one.
-LockInfo hold_info(const std::vector<Value>& replies);
+/// one; wrong_type where the hash of that name is no lock.
+LockInfo hold_info(const std::string& name, const std::vector<Value>& replies);
 
 Task<LockInfo> info_of(Store& store, Names names);
 

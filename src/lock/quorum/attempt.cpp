@@ -139,8 +139,10 @@ Task<Value> Attempt::release_and_report(Store& node) {
     co_return co_await ask_release(node);
   } catch (const Error& failure) {
     count(metrics().lock_release_failures);
-    log(LogLevel::warning, "lock " + quoted(names_.key) + " of a minority ends with its lease at " +
-                               node.describe() + ": " + failure.message());
+    if (store_.may_tell_of(names_.key))
+      log(LogLevel::warning, "lock " + quoted(names_.key) +
+                                 " of a minority ends with its lease at " + node.describe() + ": " +
+                                 failure.message());
   }
   co_return Value{};
 }

@@ -73,6 +73,14 @@ Task<Value> QuorumStore::run(Words, CallOptions) { refuse(); }
 Task<Value> QuorumStore::run(const Script&, Words, Words, CallOptions) { refuse(); }
 Task<Listener> QuorumStore::listen(std::string, MessageHandler) { refuse(); }
 
+bool QuorumStore::may_tell_of(const std::string& lock) {
+  const auto now = clock().steady();
+  const std::lock_guard guard{mutex_};
+  std::erase_if(told_,
+                [now](const auto& entry) { return now - entry.second >= std::chrono::minutes{1}; });
+  return told_.try_emplace(lock, now).second;
+}
+
 std::string QuorumStore::describe() const {
   return fmt::format("{} nodes, the first {}", nodes_.size(), nodes_.front()->describe());
 }

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "lock/hold/watchdog.hpp"
 #include "lock/quorum/vote.hpp"
@@ -36,8 +39,13 @@ class QuorumStore final : public Store {
   }
   std::string describe() const override;
 
+  /// Whether the log may be told of trouble with that lock: once a minute.
+  bool may_tell_of(const std::string& lock);
+
  private:
   const Vote::Nodes nodes_;
+  std::mutex mutex_;
+  std::map<std::string, SteadyTime> told_;  // which lock, when
 };
 
 /// The one watchdog in this process of all holds of these nodes. Its store is a QuorumStore.

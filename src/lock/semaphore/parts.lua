@@ -7,6 +7,7 @@
 --   PermitSemaphore  16 bytes, the id of one permit, as Redisson writes it; the hash KEYS[4] has
 --                    {id: HOLDER} for people
 -- HOLDER is "count lease claim PEOPLE", times in ms. Free permits are the string KEYS[1].
+-- REQUIRES: part number
 local call = redis.call
 local endless = 922337203685477  -- Redisson's score of a hold without an end
 
@@ -19,7 +20,7 @@ end
 local no_semaphore = 'WRONGTYPE the key of this name is not a semaphore; nothing was written'
 local function refusal()
   local text = redis.pcall('GET', KEYS[1])
-  if type(text) == 'table' or text and not string.match(text, '^%-?%d+$') then
+  if type(text) == 'table' or text and not number_in(text) then
     return redis.error_reply(denied(text, 'GET', no_semaphore))
   end
 end
@@ -27,10 +28,11 @@ end
 -- nil: nobody has set how many there are.
 local function free_permits()
   local text = call('GET', KEYS[1])
-  if text and not string.match(text, '^%-?%d+$') then
+  local number = number_in(text)
+  if text and not number then
     refuse(KEYS[1])
   end
-  return text and tonumber(text)
+  return number
 end
 
 local function number_of(text)

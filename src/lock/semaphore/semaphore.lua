@@ -16,6 +16,7 @@
 -- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
+-- include lock/hold/parts.lua number
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local refused = refusal()
@@ -25,6 +26,11 @@ end
 local count, lease = string.match(ARGV[3], '^(%d+) (%d+)')
 local back = reclaim()
 local held = prolong(ARGV[2], ARGV[3], lease)
+local ticket = ARGV[2] .. ' ' .. ARGV[4] .. ' ' .. ARGV[3]
+if not held and ARGV[4] ~= '' and ARGV[5] ~= '0' then
+  note_look(KEYS[5], ARGV[4])
+  take_place(KEYS[3], ticket, ARGV[5])  -- it may have lost it, to a claim that ended unheard
+end
 local free, head, got = serve(ARGV[2], false)
 local chance_left = left_to_strangers(KEYS[5])
 if not held and not got and not head and free >= tonumber(count) and chance_left == 0 then
@@ -42,7 +48,6 @@ end
 if ARGV[4] == '' then
   return {-1, 0, 0}
 end
-local ticket = ARGV[2] .. ' ' .. ARGV[4] .. ' ' .. ARGV[3]
 local leads = (head or ticket) == ticket
 -- It waits for what the first hold that ends gives back, or for what is left after a turn.
 local first = call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
@@ -67,6 +72,7 @@ return {rest, server_time(), leads and 1 or 0, came}
 -- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
+-- include lock/hold/parts.lua number
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local before = KEYS[6] and call('GET', KEYS[6])
@@ -105,6 +111,7 @@ return ended
 -- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
+-- include lock/hold/parts.lua number
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local changes = {}
@@ -198,6 +205,7 @@ return prolonged
 -- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
+-- include lock/hold/parts.lua number
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local back = reclaim()

@@ -17,7 +17,7 @@ namespace sluice::lock {
 namespace {
 
 /// How soon a wait that has become the first of its queue looks.
-constexpr std::chrono::milliseconds look_every{500};
+constexpr std::chrono::milliseconds look_every{400};
 /// A tick that comes so late says that this process stood still.
 constexpr std::chrono::milliseconds stood_still_after{1500};
 

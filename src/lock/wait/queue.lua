@@ -78,10 +78,11 @@ end
 -- for a process that is not heard: then all of them look.
 --
 -- The server may stand still itself: then nobody keeps a promise. The field sluice:inbox:due says
--- "DUE TILL", ms: by when the next look is due, 0 where none is. Where a second has passed since
--- and nothing at all has come to this queue, it was the server, as far as it can tell: all are
--- excused till half a second later, TILL, since what they sent meanwhile is there by then. Dead
--- processes cost that once: no look is missed before somebody has looked again.
+-- "DUE TILL CLAIMED", ms: by when the next look is due, 0 where none is. Where a second has passed
+-- since and nothing at all has come to this queue, it was the server, as far as it can tell: all
+-- are excused till half a second later, TILL, since what they sent meanwhile is there by then. Dead
+-- processes cost that once: no look is missed before somebody has looked again. The processes that
+-- were sent a grant look by CLAIMED: what comes from others before then does not count for them.
 -- REQUIRES: parts inbox and server_time
 local queue_kept = '60000'   -- ms: longer than any rest
 local most_counted = 30      -- processes before a ticket
@@ -91,23 +92,24 @@ local on_its_way = 500       -- ms, of a look that was sent
 local too_quiet = 1000       -- ms after a look was due: the server was away
 local absences = {}          -- of the server, by the looks
 
-local function note_absence(looks, due, till)
-  absences[looks] = {due = due, till = till}
+local function note_absence(looks, due, till, claimed)
+  absences[looks] = {due = due, till = till, claimed = claimed}
   redis.call('HDEL', looks, '')  -- a write that needs no memory: then no other is refused
-  redis.call('HSET', looks, 'sluice:inbox:due', string.format('%.0f %.0f', due, till))
+  redis.call('HSET', looks, 'sluice:inbox:due', string.format('%.0f %.0f %.0f', due, till, claimed))
 end
 
 local function absence(looks)
   if not absences[looks] then
     local text = redis.call('HGET', looks, 'sluice:inbox:due') or '0 0'
-    local due, till = string.match(text, '(%d+) (%d+)')
-    due, till = tonumber(due), tonumber(till)
-    absences[looks] = {due = due, till = till}
+    local due, till, claimed = string.match(text, '(%d+) (%d+) ?(%d*)')
+    due, till, claimed = tonumber(due), tonumber(till), tonumber(claimed) or 0
+    absences[looks] = {due = due, till = till, claimed = claimed}
     local now = server_time()
     if due > 0 and due + too_quiet < now then
-      note_absence(looks, 0, now + on_its_way)
+      note_absence(looks, 0, now + on_its_way, 0)
     elseif due > 0 and due < now then
-      note_absence(looks, now + 1000, till)  -- the first looks within a second
+      -- The first looks within a second; a tenth is more than a look is on its way.
+      note_absence(looks, now + (claimed > now and 100 or 1000), till, claimed)
     end
   end
   return absences[looks]
@@ -116,7 +118,7 @@ end
 local function expect_look(looks, at)
   local known = absence(looks)
   if known.due == 0 or known.due > at then
-    note_absence(looks, at, known.till)
+    note_absence(looks, at, known.till, known.claimed)
   end
 end
 
@@ -180,7 +182,9 @@ local function expect_claim(looks, inbox, claim)
   local till = tonumber(redis.call('HGET', looks, inbox) or nil)
   if not till or till > server_time() + ms then
     promise(looks, inbox, ms)
-    expect_look(looks, server_time() + ms - too_quiet)
+    local known = absence(looks)
+    local at = server_time() + ms - too_quiet
+    note_absence(looks, known.due > 0 and math.min(known.due, at) or at, known.till, at)
   end
 end
 

@@ -111,6 +111,11 @@ TEST(Seed, WhatWasFoundBefore) {
        "stopped"},
       {"shared", 10763, "a wait that came later says less of when the first of its process looks",
        "paused"},
+      {"fair", 1240, "looks of others hide that the server did not hear those it sent a grant",
+       "paused"},
+      {"shared", 15733, "the same", "paused"},
+      {"fair", 9524, "a grant ends unheard in a pause, and another gets in before its waiter",
+       "paused"},
   };
   for (const auto& [primitive, seed, what, profile] : found_before) {
     const auto found =
