@@ -1,5 +1,5 @@
-// The audit finds what was tampered with, and names it. SLUICE_LONG: each change of any one field is
-// tried, without it some.
+// The audit finds what was tampered with, and names it. SLUICE_LONG: each change of any one field
+// is tried, without it some.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
