@@ -293,10 +293,10 @@ struct OrderStoreLimits {
 /// and "mariadb://..." or "mysql://...", whose settings docs/sale.md lists. The tables are made
 /// where they are missing, and brought up to date. Blocks up to 5 s where a server does not
 /// answer, and for as long as tables are changed, by another process, too, which the log says.
-/// Throws Error: bad_argument for another scheme or a setting that there is not;
-/// config_mismatch where a newer version of Sluice has made the tables; corrupt where a file of an
-/// older version has two orders of one request (names them); and as OrderStore's functions. No
-/// message has the password in it.
+/// Throws Error: bad_argument for another scheme or a setting that there is not; config_mismatch
+/// where a newer version of Sluice has made the tables; corrupt where a file of an older version
+/// has two orders of one request (names them); and as OrderStore's functions. No message has the
+/// password in it.
 std::unique_ptr<OrderStore> open_order_store(const std::string& url, OrderStoreLimits limits = {});
 
 /// Where the orders of a sale go, as its store remembers it, without a password; of a sale with

@@ -175,6 +175,35 @@ TEST_P(OnServers, SV02_NU02_OfOneStoreOrOneDatabaseEachUnitIsToldOnce) {
   }
 }
 
+// A program of before beside a newer one, which has changed the tables.
+TEST_P(OnServers, SQ07_TheWorkerOfBeforeEndsAndItsOrdersWaitForTheNewerOne) {
+  const auto store = open("embedded:");
+  const auto orders = open_order_store(url_);
+  auto sale =
+      Sale::create(*store, {.name = "tea", .stock = 50, .limit = 1, .number_type = "MT"}, *orders);
+  const auto buy = [&](const std::string& buyer) {
+    EXPECT_EQ(sale.buy({buyer}, {"r"}).get().outcome, SaleOutcome::admitted) << buyer;
+  };
+  const auto work = [&] { OrderWorker{*store, sale, *orders}.drain(); };
+  buy("ann");
+  work();
+  buy("bob");
+  GetParam().run(url_, "INSERT INTO sale_schema (version) VALUES (1000)");
+  try {
+    work();
+    ADD_FAILURE() << "it went on by the old rules";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::config_mismatch) << error.what();
+    EXPECT_TRUE(error.message().contains("newer Sluice")) << error.what();
+  }
+  buy("cid");
+  EXPECT_EQ(sale.status().get().waiting, 2);
+  EXPECT_EQ(orders->page("tea", 0, 10).size(), 1U);
+  GetParam().run(url_, "DELETE FROM sale_schema WHERE version = 1000");  // as the newer one sees it
+  work();
+  EXPECT_EQ(orders->page("tea", 0, 10).size(), 3U);
+}
+
 TEST_P(OnServers, SV18_ADatabaseThatWasRolledBackIsNoticedAtTheNextCommit) {
   const auto store = open("embedded:");
   const auto orders = open_order_store(url_);

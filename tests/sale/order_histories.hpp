@@ -1,7 +1,8 @@
 /// Random histories of one order each, on the order database alone: recorded late, paid before or
 /// after that, by what is due and by other sums, cancelled whole and in parts, expired, taken
 /// again, refunded, in every order of these. Whatever happened, a payment of what was due when it
-/// came ends applied or given back, never flagged; and each change is one of the table's (order_life.hpp).
+/// came ends applied or given back, never flagged; and each change is one of the table's
+/// (order_life.hpp).
 #pragma once
 
 #include <fmt/format.h>
