@@ -49,7 +49,9 @@ TEST_F(Standstill, S1_WhatTheDiskOfTheStoreRefusesIsNoMistakeOfABuyerAndPasses) 
     engine::test::MemoryDisk disk;
     service_.reset();
     store_ = engine::open_embedded({}, disk.folder());
-    begin({tea(9)}, of_this_machine());
+    auto how = of_this_machine();
+    how.shop.orders = "sqlite:" + (folder_ / fmt::format("orders{}.db", error)).string();
+    begin({tea(9)}, std::move(how));
     const auto sold = fmt::format("{} ", error);
     EXPECT_EQ(buy(sold + "a", "k").status, 201);
     disk.fail(disk.operations(), error, true);

@@ -410,7 +410,10 @@ TEST_F(ToolsWithKeys, AProxyInFrontAndAPageOfAnotherSiteAreNotThisMachine) {
   begin({}, of_this_machine());
   EXPECT_EQ(ask("POST", "/v1/ids/order/next").status, 200);
   EXPECT_EQ(ask("POST", "/v1/ids/order/next", {{"Sec-Fetch-Site", "cross-site"}}).problem(),
-            "not-allowed");
+            "not-same-origin");
+  EXPECT_EQ(ask("POST", "/v1/ids/order/next", {{"Origin", "http://evil.example"}}).problem(),
+            "not-same-origin")
+      << "of a browser that tells no site";
   // A site whose name was turned to this machine: to its browser, page and service are one site.
   for (const auto* const host : {"evil.example", "evil.example:8080", "127.0.0.1.evil.example",
                                  "localhost.evil.example", "127.evil.example"}) {

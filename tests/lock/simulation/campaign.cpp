@@ -21,7 +21,7 @@ struct Rare {
   std::uint64_t seed;
 };
 constexpr Rare rare_seeds[] = {
-    {"operators", "permit", 119}, {"operators", "permit", 564}, {"operators", "mutex", 206},
+    {"operators", "permit", 763}, {"operators", "permit", 564}, {"operators", "mutex", 206},
     {"operators", "mutex", 443},  {"operators", "fair", 86},    {"operators", "fair", 206},
     {"owners", "mutex", 799},     {"owners", "shared", 41},     {"owners", "shared", 334},
     {"owners", "shared", 122},    {"spoilt", "mutex", 11},      {"spoilt", "mutex", 21},
