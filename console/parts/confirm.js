@@ -55,7 +55,7 @@ function Question({title, name, fields, work, done, label, close, children}) {
                onInput=${event => type(event.target.value)} /></label>
       <${Refusal} problem=${action.problem} />
       <div class="row end">
-        <button type="button" onClick=${close}>Cancel</button>
+        <button type="button" onClick=${close}>Back</button>
         <button type="submit" class="danger" disabled=${typed !== name} aria-disabled=${action.busy}>
           ${label.replace(/ ?…$/, '')}${action.busy && ' …'}</button>
       </div>

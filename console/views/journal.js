@@ -12,7 +12,8 @@ const columns = [
   {head: 'Action', cell: ({action}) => words(action)},
   {head: 'Of', cell: ({target}) => target, kind: 'wide'},
   {head: 'Detail', cell: ({detail}) => detail || '–', kind: 'wide'},
-  {head: 'Outcome', cell: ({outcome}) => html`<${Badge} kind=${outcome === 'done' ? 'good' : 'warn'}>${outcome === 'begun' ? 'not known' : outcome}<//>`},
+  {head: 'Outcome', cell: ({outcome}) => (outcome.length > 20 ? outcome
+    : html`<${Badge} kind=${outcome === 'done' ? 'good' : 'warn'}>${outcome === 'begun' ? 'not known' : outcome}<//>`), kind: 'wide'},
 ];
 
 export function Journal() {

@@ -40,7 +40,8 @@ const historyColumns = [
 function Facts({order, sale}) {
   const facts = [
     ['Buyer', order.buyer], ['Units', count(order.units)], order.returned > 0 && ['Taken back', count(order.returned)],
-    order.due > 0 && sale.currency && ['To pay', money(order.due, sale.currency)], order.pay_by && ['Until', moment(order.pay_by)],
+    order.state === 'awaiting' && order.due > 0 && sale.currency && ['To pay', money(order.due, sale.currency)],
+    order.state === 'awaiting' && order.pay_by && ['Until', moment(order.pay_by)],
     ['Issued', moment(order.issued_at)], order.reason && ['Why it ended', order.reason], ['Id', order.id], ['Request', order.request],
     !order.recorded && ['Database', 'does not have it yet'],
   ].filter(Boolean);

@@ -18,7 +18,7 @@ export const stateKinds = {paid: 'good', awaiting: 'warn', refunding: 'warn'};
 const orderColumns = sale => [
   {head: 'Number', cell: ({number}) => html`<${OrderLink} sale=${sale} number=${number} />`, kind: 'wide'},
   {head: 'Buyer', cell: ({buyer}) => buyer ?? '–', kind: 'wide'},
-  {head: 'Units', cell: ({units}) => count(units), kind: 'number'},
+  {head: 'Units', cell: ({units, returned}) => (returned > 0 ? `${count(units)}, ${count(returned)} back` : count(units)), kind: 'number'},
   {head: 'State', cell: ({state}) => html`<${Badge} kind=${stateKinds[state] ?? 'plain'}>${words(state)}<//>`},
   {head: 'Issued', cell: ({issued_at}) => moment(issued_at)},
   {head: 'Id', cell: ({id}) => id, kind: 'wide'},
