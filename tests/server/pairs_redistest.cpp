@@ -218,8 +218,9 @@ TEST_P(Pairs, NU02_AForeignSaleStopsNothing) {
       run({"--store", store(0), "sale", "work", "foreign", "--until-empty", "--orders", orders(1)}),
       0);
   int process = 0;
-  for (const std::vector<std::string>& what :
+  for (std::vector<std::string> what :
        {std::vector<std::string>{"--sale", "tea=6"}, {"--sale", "tea"}, {"--all"}}) {
+    what.emplace_back("--local-operator");
     auto one = start({0, 0}, ++process, what);
     ASSERT_TRUE(one.begins()) << one.output();
     EXPECT_EQ(test::ask(one.port(), "GET", "/v1/sales").body.find("foreign"), std::string::npos);

@@ -10,7 +10,7 @@ std::unique_ptr<OrderStore> open_order_store(const std::string& url, OrderStoreL
   for (const auto& scheme : sale::schemes())
     if (url.starts_with(scheme.prefix)) {
       auto dialect = scheme.dialect(url);
-      if (!limits.makes_file && dialect.check_before_reconnect) dialect.check_before_reconnect();
+      if (!limits.makes_file && dialect.need_file) dialect.need_file();
       return std::make_unique<sale::SqlOrderStore>(std::move(dialect), limits);
     }
   throw Error{Errc::bad_argument, std::string{"the URL of a database for orders begins with "} +

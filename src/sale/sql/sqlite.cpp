@@ -157,6 +157,10 @@ SqlDialect sqlite_dialect(const std::string& url) {
               throw Error{Errc::database, "sqlite::memory: was lost with its connection"};
             if (!identity_of(path)) file_gone(path, Effect::none);
           },
+      .need_file =
+          [path] {
+            if (is_file(path) && !identity_of(path)) file_gone(path, Effect::none);
+          },
   };
 }
 
