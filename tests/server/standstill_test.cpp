@@ -71,6 +71,8 @@ TEST_F(Standstill, S1_WhatTheDiskOfTheStoreRefusesIsNoMistakeOfABuyerAndPasses) 
       return service_->shop().trouble(Needed::store).empty() &&
              service_->shop().trouble(Needed::database).empty();
     }));
+    service_.reset();  // before its disk
+    store_ = engine::open_embedded();
   }
   EXPECT_EQ(log.count("its worker ended"), 0U) << log.text();
 }
