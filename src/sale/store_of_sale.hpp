@@ -30,7 +30,7 @@ void need_sold_here(Store& store, const std::string& sale, OrderStore& orders);
 /// What a process is told whose store is not the one that the database names.
 Error another_store(const std::string& sale, const std::string& database, const StoreOfSale& there,
                     const StoreOfSale& here);
-/// What is told of a database that has lost what it had committed.
+/// The line of the log for a database that has lost commits.
 std::string rolled_back(const std::string& sale, const std::string& database);
 
 }  // namespace sluice::sale

@@ -82,7 +82,7 @@ PlannedSale sale_of(const std::string& word) {
 
 using Names = std::set<std::string, std::less<>>;
 
-/// What is to be sold.
+/// Sales that the caller has named.
 struct Named {
   std::vector<PlannedSale> sales;  ///< made, or joined
   Names there;                     ///< these have to be there

@@ -128,7 +128,7 @@ bool SqlOrderPayments::make_due(const std::string& sale, const std::string& tabl
   });
 }
 
-/// One that another sender has is sent twice, which its receiver knows by its id.
+/// A message that another sender has is sent twice; its receiver knows it by its id.
 bool SqlOrderPayments::resend_message(const std::string& sale, const MessagePlace& place) {
   return make_due(sale, "sale_messages SET state = 'due', attempts = 0,", place,
                   "state IN ('due', 'dead')");

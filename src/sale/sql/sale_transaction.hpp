@@ -116,7 +116,7 @@ class SaleTransaction {
   /// Writes the row with its next version and leaves a message of it, where the sale has payments:
   /// its orders are those that somebody is told of. `amount`: money that moves; 0: none does.
   void change(OrderRow& row, const Transition& step, std::int64_t amount) const;
-  // What is noted belongs to the version that the row has now.
+  // Notes belong to the version that the row has now.
   void note_return(const OrderRow& row, std::int64_t units, UnitsDo what,
                    const std::string& cause) const;
   void note_refund(const OrderRow& row, std::int64_t amount, const Payment& payment) const;
