@@ -132,7 +132,7 @@ void LogCommitter::lead(Lock& lock) {
   step_down(lock);
 }
 
-/// Writes that are acknowledged meanwhile would be lost in a power cut, however old they are by then.
+/// Writes that are acknowledged meanwhile would be lost in a power cut, however old they are.
 void LogCommitter::await_slow_sync(Lock& lock) {
   if (!syncing_since_ || clock_.steady() - *syncing_since_ < longest_sync) return;
   log(LogLevel::warning,
