@@ -68,6 +68,11 @@ end
 -- One that breaks its promise has stopped, and all its tickets leave at once: it costs the others
 -- one claim, however many tickets it has. When it goes on it looks, and queues anew.
 --
+-- A look that comes soon after a grant may have been sent before the process could hear of it, and
+-- be the last: a process with many waits has many looks on their way when it stops. The looks have
+-- "INBOX granted", when its latest grant was sent, and such a look promises no more than the grant
+-- does. The process looks once more when that is over.
+--
 -- In a cluster the lock may have come to this node a moment ago, by a failover or with its slot,
 -- and a process that runs need not have subscribed here yet: it is not heard, and not dead. The
 -- looks have "sluice:inbox:node", the node of the last look, and "INBOX heard" for each process
@@ -147,8 +152,18 @@ end
 -- sharded:   end
 -- sharded: end
 
+-- For how long a look of a process may still have been sent before its latest grant, ms.
+local function doubtful_for(looks, inbox)
+  local granted = tonumber(redis.call('HGET', looks, inbox .. ' granted') or nil)
+  return granted and granted + on_its_way - server_time() or 0
+end
+
 local function promise(looks, inbox, ms)
 -- sharded:   note_if_heard(looks, inbox)
+  local doubtful = doubtful_for(looks, inbox)
+  if doubtful > 0 then
+    ms = math.min(ms, doubtful - on_its_way + next_waiter_looks)
+  end
   if redis.call('HSET', looks, inbox, server_time() + ms) == 0 then
     return
   elseif redis.call('PTTL', looks) < queue_kept / 2 then
@@ -186,6 +201,7 @@ local function expect_claim(looks, inbox, claim)
     local at = server_time() + ms - too_quiet
     note_absence(looks, known.due > 0 and math.min(known.due, at) or at, known.till, at)
   end
+  redis.call('HSET', looks, inbox .. ' granted', server_time())
 end
 
 local function runs(looks, inbox)
@@ -209,9 +225,8 @@ local function promise_look(looks, inbox, many, left, pace)
   if left >= 0 then
     rest = math.min(rest, left + 100 * many)
   end
-  local excused = absence(looks).till - server_time()
-  if excused > 0 then
-    rest = math.min(rest, excused + 1)
+  for _, ms in ipairs({absence(looks).till - server_time(), doubtful_for(looks, inbox)}) do
+    rest = ms > 0 and math.min(rest, ms + 1) or rest
   end
   -- The first wait of a process may have been told to rest for longer: it alone looks, by then.
   local told = tonumber(redis.call('HGET', looks, inbox) or 0) - server_time() - grace
