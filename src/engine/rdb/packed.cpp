@@ -40,15 +40,6 @@ void give(const VisitElement& visit, std::int64_t number) {
   visit({text.data(), text.size()});
 }
 
-/// How many bytes say how long an element of a listpack is, behind it.
-std::size_t size_of_length(std::size_t element) noexcept {
-  return element <= 127        ? 1
-         : element < 16383     ? 2
-         : element < 2097151   ? 3
-         : element < 268435455 ? 4
-                               : 5;
-}
-
 /// Gives the bytes of the element without the length behind it.
 std::size_t visit_listpack_element(PackedBytes& at, unsigned first, const VisitElement& visit) {
   const auto text = [&](std::size_t head, std::size_t size) {
@@ -98,12 +89,20 @@ constexpr unsigned end_of_list = 0xFF;
 
 void refuse_damaged(std::string what) { throw Error{Errc::corrupt, std::move(what)}; }
 
+std::size_t size_of_length_behind(std::size_t element) noexcept {
+  return element <= 127        ? 1
+         : element < 16383     ? 2
+         : element < 2097151   ? 3
+         : element < 268435455 ? 4
+                               : 5;
+}
+
 void visit_listpack(std::string_view bytes, const VisitElement& visit) {
   PackedBytes at{"listpack", bytes};
   if (static_cast<std::uint32_t>(at.number<4>()) != bytes.size()) at.refuse();
   at.take(2);  // how many elements; 65535 where there are more
   for (auto first = at.byte(); first != end_of_list; first = at.byte())
-    at.take(size_of_length(visit_listpack_element(at, first, visit)));
+    at.take(size_of_length_behind(visit_listpack_element(at, first, visit)));
   if (!at.empty()) at.refuse();
 }
 

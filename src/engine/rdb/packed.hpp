@@ -22,6 +22,9 @@ void visit_listpack(std::string_view bytes, const VisitElement& visit);
 void visit_ziplist(std::string_view bytes, const VisitElement& visit);
 void visit_intset(std::string_view bytes, const VisitElement& visit);
 
+/// How many bytes say how long an element of a listpack is, behind it.
+std::size_t size_of_length_behind(std::size_t element) noexcept;
+
 /// `size`: what comes out of it.
 std::string from_lzf(std::string_view bytes, std::size_t size);
 

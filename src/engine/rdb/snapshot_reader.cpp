@@ -113,6 +113,10 @@ class SnapshotReader {
     }
     return report_;
   }
+  void read_value_of(const std::string& key) {
+    key_ = key;
+    read_value(static_cast<SnapshotForm>(fields_.byte()));
+  }
 
  private:
   void read_version() {
@@ -322,6 +326,10 @@ class SnapshotReader {
 
 SnapshotReport read_snapshot(SnapshotSource& source, const RunCommand& run) {
   return SnapshotReader{source, run}.read();
+}
+
+void read_value(SnapshotSource& source, const std::string& key, const RunCommand& run) {
+  SnapshotReader{source, run}.read_value_of(key);
 }
 
 }  // namespace sluice::engine

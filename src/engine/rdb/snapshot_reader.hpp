@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "sluice/store.hpp"
@@ -40,5 +41,8 @@ struct SnapshotReport {
 /// Throws Error: corrupt (what is wrong), bad_argument (what the snapshot holds that no command
 /// here makes), and what `run` throws. Some commands have run then.
 SnapshotReport read_snapshot(SnapshotSource& source, const RunCommand& run);
+
+/// The same for the value of one key, as DUMP gives it, without what stands at its end.
+void read_value(SnapshotSource& source, const std::string& key, const RunCommand& run);
 
 }  // namespace sluice::engine

@@ -174,6 +174,8 @@ class StreamReader {
   }
 
   void add(EntryId id, Words fields) {
+    if (id <= newest_ || id > last_) refuse_damaged("a stream with an entry out of order");
+    newest_ = id;
     const auto text = text_of_id(id);
     std::vector<std::string_view> words{"XADD", key_, text};
     words.insert(words.end(), fields.begin(), fields.end());
@@ -228,7 +230,7 @@ class StreamReader {
   std::vector<std::pair<EntryId, std::string>> blocks_;
   std::uint64_t size_ = 0, entries_ = 0;
   std::uint64_t added_ = 0;
-  EntryId first_, last_, deleted_;
+  EntryId first_, last_, deleted_, newest_;
   std::vector<GroupOfStream> groups_;
   std::set<EntryId> pending_;  // of any group, which no entry was found for yet
   std::optional<EntryId> trimmed_;

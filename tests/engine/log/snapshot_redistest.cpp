@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <random>
 #include <tuple>
 #include <vector>
 
@@ -29,6 +30,7 @@ using sluice::test::Grammar;
 using sluice::test::PlainClient;
 using sluice::test::RedisServer;
 using sluice::test::TempDir;
+using test::Ask;
 using test::Dump;
 using namespace std::string_literals;
 
@@ -100,6 +102,19 @@ void fill(PlainClient& client, Grammar& grammar) {
       client.command({"PEXPIRE", key.as_text(), std::to_string(left + 1'000'000)});
 }
 
+void copy_by_dump(const Ask& from, const Ask& to, const Dump& keys) {
+  const auto ask = [](const Ask& side, std::initializer_list<std::string_view> words) {
+    return side(std::span{words.begin(), words.size()});
+  };
+  for (const auto& [name, content] : keys) {
+    const auto value = ask(from, {"DUMP", name}).as_text();
+    const auto ends =
+        std::to_string(std::max<std::int64_t>(ask(from, {"PEXPIRETIME", name}).as_integer(), 0));
+    const Value done = ask(to, {"RESTORE", name, ends, value, "ABSTTL"});
+    EXPECT_FALSE(done.is_error()) << name << ": " << to_string(done);
+  }
+}
+
 TEST(Snapshot, WhatAServerHasWrittenOpensEqualToIt) {
   const char* const wanted = std::getenv("SLUICE_SEEDS");
   const std::uint64_t seeds = wanted ? std::strtoull(wanted, nullptr, 10) : 40;
@@ -114,7 +129,17 @@ TEST(Snapshot, WhatAServerHasWrittenOpensEqualToIt) {
     client.command({"SAVE"});
     const auto opened = open_snapshot(read_file(server.directory() / "dump.rdb"));
     ASSERT_EQ(opened.refusal, "");
-    ASSERT_EQ(test::difference(opened.dump, dump_of(client)), "");
+    const auto expected = dump_of(client);
+    ASSERT_EQ(test::difference(opened.dump, expected), "");
+    // The same key by key, there and back.
+    const auto store = open_embedded();
+    const Ask ours = [&](auto words) { return store->run(words).get(); };
+    const Ask theirs = [&](auto words) { return client.command(words); };
+    copy_by_dump(theirs, ours, expected);
+    ASSERT_EQ(test::difference(test::dump(ours), expected), "");
+    client.command({"FLUSHALL"});
+    copy_by_dump(ours, theirs, expected);
+    ASSERT_EQ(test::difference(dump_of(client), expected), "");
   }
 }
 
@@ -446,6 +471,96 @@ TEST(Snapshot, CutOrChangedAtAnyByteItIsRefused) {
   }
   EXPECT_NE(open_snapshot(whole + "*1\r\n$4\r\nPING\r\n").refusal.find("behind the snapshot"),
             std::string::npos);
+}
+
+/// What RESTORE is asked beside values that are right.
+TEST(Snapshot, RestoreAnswersAsAServer) {
+  const RedisServer server;
+  PlainClient client{server.port()};
+  const TempDir folder;
+  const auto store = open_embedded({.path = folder.str(), .fsync = Fsync::never});
+  const auto sealed = [](std::string value, std::uint64_t version = 10) {
+    value += bytes_of(version, 2);
+    return value + bytes_of(crc64(0, value), 8);
+  };
+  const auto list = sealed("\x0e"s + length(1) + text(ziplist({"a", "b"})));
+  const std::vector<std::vector<std::string>> dialog{
+      {"RESTORE", "k", "0", list},
+      {"RESTORE", "k", "0", list},
+      {"RESTORE", "k", "-1", list, "REPLACE"},
+      {"RESTORE", "k", "x", list, "REPLACE"},
+      {"RESTORE", "k", "0", list, "REPLACED"},
+      {"RESTORE", "k", "0", list, "REPLACE", "IDLETIME", "-1"},
+      {"RESTORE", "k", "0", list, "REPLACE", "FREQ", "256"},
+      {"RESTORE", "k", "0", list, "REPLACE", "IDLETIME", "1"},
+      {"RESTORE", "k", "0", list.substr(1), "REPLACE"},
+      {"RESTORE", "k", "0", "short", "REPLACE"},
+      {"RESTORE", "k", "0", sealed("\x0e"s + length(2) + text(ziplist({"a"}))), "REPLACE"},
+      {"RESTORE", "k", "0", sealed("\x00"s + text("v"), 99), "REPLACE"},
+      {"RESTORE", "k", "0", sealed("\x02"s + length(0)), "REPLACE"},
+      {"LRANGE", "k", "0", "-1"},
+      {"EVAL", "redis.call('RESTORE', KEYS[1], 100000, ARGV[1]) return redis.call('LLEN', 'e')",
+       "1", "e", list},
+      {"RESTORE", "k", "1", sealed("\x00"s + text("v")), "REPLACE", "ABSTTL"},
+      {"EXISTS", "k"},
+      {"DUMP", "k"},
+      {"RESTORE", "k", "2000000000000", sealed("\x00"s + text("v")), "ABSTTL"},
+      {"SET", "n", "1"},
+      {"RESTORE", "n", "0", list, "REPLACE"}};
+  for (const auto& words : dialog) {
+    const std::vector<std::string_view> views{words.begin(), words.end()};
+    const Value theirs = client.command(std::span<const std::string>{words});
+    try {
+      EXPECT_EQ(to_string(store->run(views).get()), to_string(theirs)) << words[0] << words[1];
+    } catch (const Error& error) {
+      EXPECT_TRUE(theirs.is_error()) << words[0] << words[1] << ": " << error.message();
+      if (theirs.is_error())
+        EXPECT_NE(error.message().find(theirs.as_text()), std::string::npos) << error.message();
+    }
+  }
+  const TempDir copy;
+  fs::copy(folder.path(), copy.path(), fs::copy_options::recursive);
+  auto before = dump_of(client);
+  auto found = test::dump(*open_embedded({.path = copy.str()}));
+  for (auto* const all : {&before, &found}) EXPECT_EQ(all->erase("e"), 1U);  // times of its own
+  EXPECT_EQ(test::difference(found, before), "") << "after it was loaded again";
+}
+
+/// Whatever stands under a right checksum: it is refused and nothing is changed, or it is a value
+/// like any other.
+TEST(Snapshot, AnyBytesAsAValueAreRefusedWholeOrTaken) {
+  const auto pairs = with_numbers({"a", "12", "-70000", std::string(70, 'x')});
+  const std::vector<std::string> values{
+      "\x0d"s + text(ziplist(pairs)),
+      "\x11"s + text(listpack(pairs)),
+      "\x12"s + length(2) + length(2) + text(listpack(various)) + length(1) + text("plain"),
+      "\x0b"s + text(intset(2, {1, 5})),
+      "\x13"s + stream(19),
+      "\x0f"s + stream(15),
+      "\x00\xc3"s + length(9) + length(20) + "\x01" + "ab" + "\xe0\x07\x01" + "\x00" + "z" +
+          "\x00"};
+  const auto store = open_embedded();
+  std::mt19937_64 random{7};
+  int taken = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    auto value = values[random() % values.size()];
+    for (auto left = random() % 3; left <= 3; ++left)
+      value[random() % value.size()] = static_cast<char>(random());
+    value += bytes_of(10, 2);
+    value += bytes_of(crc64(0, value), 8);
+    store->run({"SET", "k", "old"}).get();
+    try {
+      store->run({"RESTORE", "k", "0", value, "REPLACE"}).get();
+      const auto before = test::dump(*store);
+      const auto again = store->run({"DUMP", "k"}).get().as_text();
+      store->run({"RESTORE", "k", "0", again, "REPLACE"}).get();
+      ASSERT_EQ(test::difference(test::dump(*store), before), "") << i;
+      ++taken;
+    } catch (const Error& error) {
+      ASSERT_EQ(store->run({"GET", "k"}).get(), Value::bulk_string("old")) << error.message();
+    }
+  }
+  EXPECT_GT(taken, 100);
 }
 
 TEST(Snapshot, OfSeveralNoneIsChosen) {
