@@ -51,7 +51,10 @@ export function Orders({sale}) {
 // Webhooks that the shop did not take, and sending them again.
 
 /** Whether the shop takes them, as far as the database says. */
-const Target = ({messages}) => messages?.failing > 0 && html`
+const Target = ({messages}) => messages?.stopped > 0 ? html`
+  <p class="refusal" role="alert"><strong>Stopped by the receiver since ${moment(messages.stopped_since)}: ${messages.last_failure || 'it answered 410'}</strong>
+    ${' '}${some(messages.stopped, 'message')} wait, and none is sent until you press Send all again.</p>`
+  : messages?.failing > 0 && html`
   <p class="refusal" role="alert"><strong>Not delivered since ${moment(messages.failing_since)}: ${messages.last_failure}</strong>
     ${' '}${some(messages.failing, 'message')} tried again by and by.</p>`;
 
@@ -66,13 +69,13 @@ export function Messages({sale}) {
     return answer;
   };
   const empty = state !== 'dead' ? 'There is none'
-    : messages?.failing > 0 ? 'None was given up yet' : 'All messages were delivered, or are on their way';
+    : messages?.failing > 0 || messages?.stopped > 0 ? 'None was given up yet' : 'All messages were delivered, or are on their way';
   return html`
     <${Target} messages=${messages} />
     <div class="row wrap search">
       <${Choice} label="Messages" value=${state} choose=${choose}
         choices=${[['dead', 'given up'], ['failing', 'not taken, tried again'], ['due', 'to send'], ['done', 'delivered']]} />
-      ${state === 'dead' && html`<${Action} label="Send all again" work=${replay} done=${({replayed}) => `${some(replayed, 'message')} on the way`} />`}
+      ${(state === 'dead' || messages?.stopped > 0) && html`<${Action} label="Send all again" work=${replay} done=${({replayed}) => `${some(replayed, 'message')} on the way`} />`}
     </div>
     <p class="small">What happened to orders is told to your shop. What it does not take is sent again, and given up after two days.</p>
     <${Pages} pages=${pages} empty=${empty}>

@@ -252,11 +252,14 @@ class OrderPayments {
                               const std::string& why = {}) = 0;
   /// Who was told does not want to be told any more. Nothing is due then, and all is kept.
   virtual void stop_messages(const std::string& sale) = 0;
-  /// Makes all that are dead due again, and begins again where they were stopped. Returns how many
-  /// were dead.
+  /// Makes all that are dead due again, and begins again where they were stopped: all that were not
+  /// sent are due at once then. Returns how many go out.
   virtual std::int64_t replay_messages(const std::string& sale) = 0;
-  /// Makes one that is dead, or waits for its next attempt, due at once. False: there is none.
-  virtual bool resend_message(const std::string& sale, const MessagePlace& place) = 0;
+  /// Makes one that is dead, or waits for its next attempt, due at once, and begins again where they
+  /// were stopped. Returns how many go out: 0, there is none; more than 1, they were stopped.
+  virtual std::int64_t resend_message(const std::string& sale, const MessagePlace& place) = 0;
+  /// Begins again where they were stopped. Returns how many go out.
+  virtual std::int64_t resume_messages(const std::string& sale) = 0;
   /// Up to `most` in a state ("due", "failing": due, and failed before, "done", "dead") behind the
   /// one at `after`, by order and version.
   virtual std::vector<OrderMessage> messages(const std::string& sale, const std::string& state,

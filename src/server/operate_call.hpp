@@ -70,6 +70,8 @@ using ReadPart = std::function<Expected<Listed, http::Response>(
     Sale& part, const std::string& after, std::size_t most)>;
 http::Response page_over_parts(Asked& asked, const char* name, const ReadPart& read);
 
+http::Response wrong_parameter(std::string_view detail);
+
 struct OperateCall {
   std::string method;
   std::string path;

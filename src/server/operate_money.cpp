@@ -1,6 +1,7 @@
 /// What operators see and do about money and messages: payments that paid nothing, refunds, what
 /// was not delivered, totals.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -22,9 +23,6 @@ using Orders = BlockingThreads::Orders;
 
 constexpr const char* any_figures = R"({"type":"object"})";
 
-http::Response wrong_parameter(std::string_view detail) {
-  return http::problem(problems::bad_parameter, detail);
-}
 Unexpected<http::Response> bad_after() {
   return Unexpected{wrong_parameter("'after' is `next` of the page before")};
 }
@@ -143,36 +141,41 @@ http::Response list_places(Asked& asked, const char* name, Read&& read) {
   return page_over_parts(asked, name, page);
 }
 
-http::Response list_messages(Asked& asked, const Orders& connect) {
-  constexpr std::array<std::string_view, 4> states{"due", "failing", "done", "dead"};
-  const auto state = asked.request.query("state").value_or("dead");
+/// Messages, or refunds, in one of their states: the first one, where none is asked for.
+template <class Row>
+http::Response list_sent(
+    Asked& asked, const Orders& connect, const char* name, const std::vector<std::string>& states,
+    std::vector<Row> (OrderPayments::*read)(const std::string&, const std::string&,
+                                            const MessagePlace&, std::size_t)) {
+  const auto state = asked.request.query("state").value_or(states.front());
   if (std::ranges::find(states, state) == states.end())
-    return wrong_parameter("'state' is due, failing, done or dead");
+    return wrong_parameter(fmt::format("'state' is one of {}", fmt::join(states, ", ")));
   auto& payments = connect().payments();
-  return list_places(asked, "messages", [&](const auto& rows, const auto& after, auto most) {
-    return payments.messages(rows, state, after, most);
+  return list_places(asked, name, [&](const auto& rows, const auto& after, auto most) {
+    return (payments.*read)(rows, state, after, most);
   });
+}
+
+http::Response list_messages(Asked& asked, const Orders& connect) {
+  return list_sent<OrderMessage>(asked, connect, "messages", {"dead", "due", "failing", "done"},
+                                 &OrderPayments::messages);
 }
 
 http::Response list_refunds(Asked& asked, const Orders& connect) {
-  constexpr std::array<std::string_view, 3> states{"asked", "failing", "done"};
-  const auto state = asked.request.query("state").value_or("failing");
-  if (std::ranges::find(states, state) == states.end())
-    return wrong_parameter("'state' is asked, failing or done");
-  auto& payments = connect().payments();
-  return list_places(asked, "refunds", [&](const auto& rows, const auto& after, auto most) {
-    return payments.refunds(rows, state, after, most);
-  });
+  return list_sent<Refund>(asked, connect, "refunds", {"failing", "asked", "done"},
+                           &OrderPayments::refunds);
+}
+
+http::Response replayed(std::int64_t count) {
+  return http::json(200, Json::object({{"replayed", count}}));
 }
 
 http::Response replay_messages(Asked& asked, const Orders& connect) {
-  std::int64_t replayed = 0;
+  std::int64_t count = 0;
   for (const auto* const part : asked.offer->sale().parts())
-    replayed += connect().payments().replay_messages(part->definition().name);
-  return http::json(200, Json::object({{"replayed", replayed}}));
+    count += connect().payments().replay_messages(part->definition().name);
+  return replayed(count);
 }
-
-using Resend = bool (OrderPayments::*)(const std::string& sale, const MessagePlace& place);
 
 /// What the path names, and where it may be.
 struct NamedPlace {
@@ -191,14 +194,27 @@ std::optional<NamedPlace> named_place_of(const Asked& asked) {
   return NamedPlace{std::move(parts), *within};
 }
 
-http::Response resend(Asked& asked, const Orders& connect, Resend again,
-                      const http::ProblemType& none) {
+/// A receiver that wants no more means the whole sale, so all parts of it go on.
+http::Response resend_message(Asked& asked, const Orders& connect) {
+  const auto place = named_place_of(asked);
+  if (!place) return http::problem(problems::no_message);
+  auto& payments = connect().payments();
+  std::int64_t count = 0;
+  for (const auto* const part : place->parts)
+    count += payments.resend_message(part->definition().name, place->within);
+  if (count == 0) return http::problem(problems::no_message);
+  for (const auto* const part : asked.offer->sale().parts())
+    count += payments.resume_messages(part->definition().name);
+  return replayed(count);
+}
+
+http::Response resend_refund(Asked& asked, const Orders& connect) {
   const auto place = named_place_of(asked);
   const bool is_done =
       place && std::ranges::any_of(place->parts, [&](const Sale* part) {
-        return (connect().payments().*again)(part->definition().name, place->within);
+        return connect().payments().resend_refund(part->definition().name, place->within);
       });
-  return is_done ? http::Response{.status = 204} : http::problem(none);
+  return is_done ? http::Response{.status = 204} : http::problem(problems::no_refund);
 }
 
 /// Of an order: the money went back in another way.
@@ -325,21 +341,21 @@ std::vector<OperateCall> views_of_money(const std::string& of_sale) {
 std::vector<OperateCall> verbs_of_money(const std::string& of_sale) {
   using namespace problems;
   std::vector<OperateCall> all;
-  const auto act = [&](const char* path, const char* operation, const char* summary,
-                       const http::ProblemType& none, Resend again) {
-    all.push_back({.method = "POST",
-                   .path = of_sale + path,
-                   .operation = operation,
-                   .summary = summary,
-                   .problems = {&none},
-                   .serve = [again, &none](Asked& asked, const Orders& connect) {
-                     return resend(asked, connect, again, none);
-                   }});
-  };
-  act("/messages/{id}/resend", "resend_message", "Sends a message at once that was not delivered",
-      no_message, &OrderPayments::resend_message);
-  act("/refunds/{id}/resend", "resend_refund", "Sends a refund at once that is not done", no_refund,
-      &OrderPayments::resend_refund);
+  const http::Answer count{200, "How many go out", any_figures};
+  all.push_back({.method = "POST",
+                 .path = of_sale + "/messages/{id}/resend",
+                 .operation = "resend_message",
+                 .summary = "Sends a message at once that was not delivered; all that wait, where "
+                            "the receiver had stopped them",
+                 .answer = count,
+                 .problems = {&no_message},
+                 .serve = resend_message});
+  all.push_back({.method = "POST",
+                 .path = of_sale + "/refunds/{id}/resend",
+                 .operation = "resend_refund",
+                 .summary = "Sends a refund at once that is not done",
+                 .problems = {&no_refund},
+                 .serve = resend_refund});
   all.push_back({.method = "POST",
                  .path = of_sale + "/refunds/{id}/settle",
                  .operation = "settle_refund",
@@ -351,8 +367,9 @@ std::vector<OperateCall> verbs_of_money(const std::string& of_sale) {
   all.push_back({.method = "POST",
                  .path = of_sale + "/messages/replay",
                  .operation = "replay_messages",
-                 .summary = "Makes all dead messages due again",
-                 .answer = {200, "How many there were", any_figures},
+                 .summary = "Makes all dead messages due again, and all that wait where the "
+                            "receiver had stopped them",
+                 .answer = count,
                  .serve = replay_messages});
   return all;
 }

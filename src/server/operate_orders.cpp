@@ -18,10 +18,6 @@ using Orders = BlockingThreads::Orders;
 
 constexpr const char* any_page = R"({"type":"object"})";
 
-http::Response bad(std::string_view detail) {
-  return http::problem(problems::bad_parameter, detail);
-}
-
 // --- orders ---
 
 std::vector<Json> jsons_of(const Asked& asked, OrderStore& orders, const std::string& rows,
@@ -54,11 +50,11 @@ Expected<OrderQuery, http::Response> query_of(const Asked& asked) {
     query.state = order_state_named(*state);
     if (!query.state)
       return Unexpected{
-          bad("'state' is awaiting, paid, cancelled, expired, refunding or refunded")};
+          wrong_parameter("'state' is awaiting, paid, cancelled, expired, refunding or refunded")};
   }
   if (asked.after.empty()) return query;
   const auto before = parse_integer<std::int64_t>(asked.after);
-  if (!before) return Unexpected{bad("'after' is the id of an order")};
+  if (!before) return Unexpected{wrong_parameter("'after' is the id of an order")};
   query.before = *before;
   return query;
 }
@@ -101,7 +97,7 @@ http::Response on_its_way(const Asked& asked, const SaleOrder& order) {
 http::Response list_orders(Asked& asked, const Orders& connect) {
   constexpr std::size_t longest_id = 128;
   const auto word = asked.request.query("q").value_or("");
-  if (word.size() > longest_id) return bad("'q' has up to 128 bytes");
+  if (word.size() > longest_id) return wrong_parameter("'q' has up to 128 bytes");
   auto query = query_of(asked);
   if (!query) return std::move(query.error());
   auto& sale = asked.offer->sale();

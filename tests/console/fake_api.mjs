@@ -19,7 +19,7 @@ export function sale(name, members = {}) {
     by_state: {awaiting: 210, paid: 940, cancelled: 20, expired: 24, refunding: 2, refunded: 4},
     due: {next: '2026-01-02T03:10:00.000Z', within_minute: 3},
     payments: {waiting: 1, asking: 0, flagged: 0}, refunds: 2, refunds_failing: 0,
-    messages: {due: 4, dead: 0, failing: 0, failing_since: null, last_failure: ''},
+    messages: {due: 4, dead: 0, failing: 0, failing_since: null, stopped: 0, stopped_since: null, last_failure: ''},
     worker: {inserted: 1197, repeated: 0, claimed: 0, dead: 0, recoveries: 0, failures: 0, last_failure: ''},
     workers: [{name: 'shop1:4711:1', pending: 2, idle_ms: 12}, {name: 'shop2:990:1', pending: 1, idle_ms: 830}],
     lag: {entries: 3, oldest_ms: 15}, room: null, buckets: null, in_transfer: 0,
@@ -34,7 +34,7 @@ export const full = sale('tea', {
   dead: 2, payments: {waiting: 1, asking: 1, flagged: 1}, refunds_failing: 1, room: {...room}, in_transfer: 5,
   buckets: [0, 1, 2, 3].map(bucket => ({bucket, stock: 1250, sold: 300 + 40 * bucket, left: 950 - 40 * bucket})),
   answers: {admitted: 1200, repeated: 31, already_bought: 44, not_enough: 3, too_many_units: 1},
-  messages: {due: 4, dead: 3, failing: 2, failing_since: '2026-01-02T02:00:00.000Z', last_failure: 'http://shop.example answered 500'},
+  messages: {due: 4, dead: 3, failing: 2, failing_since: '2026-01-02T02:00:00.000Z', stopped: 0, stopped_since: null, last_failure: 'http://shop.example answered 500'},
   closes_at: '2026-01-03T00:00:00.000Z',
 });
 

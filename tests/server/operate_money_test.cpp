@@ -196,12 +196,45 @@ TEST_F(OperateMoney, SV12_ATargetThatFailsIsShownAndAMessageSentAgain) {
   EXPECT_NE(word_in(message, "note").find("answered 503"), std::string::npos);
   shop.answers([](const test::Receiver::Got&) { return 204; });
   const auto path = fmt::format("/v1/operate/sales/tea/messages/{}/resend", word_in(message, "id"));
-  EXPECT_EQ(post(path).status, 204);
+  EXPECT_EQ(integer(post(path).json(), {"replayed"}), 1);
   EXPECT_TRUE(test::comes_true(
       [&] { return rows_in(of_tea("/messages?state=done"), "messages").size() == 1; }));
   EXPECT_EQ(post(path).problem(), "no-message");
   for (const auto* id : {"x", "1", "1:x", "x:1", ""})
     EXPECT_EQ(post(fmt::format("/v1/operate/sales/tea/messages/{}/resend", id)).status, 404) << id;
+}
+
+/// A receiver's 410 stops the messages of a sale: everybody is told, and each verb begins again.
+TEST_F(OperateMoney, SV12_AReceiverThatWantsNoMoreIsShownAndBegunAgain) {
+  test::Receiver shop{[](const test::Receiver::Got&) { return 410; }};
+  begin_paid({}, shop.url());
+  std::size_t sent = 0;
+  for (const auto* verb : {"/messages/{}/resend", "/messages/replay"}) {
+    for (const auto* buyer : {"ann", "bob"})
+      pay(fmt::format("{} {}", buyer, verb), "tea", bought(fmt::format("{} {}", buyer, verb)),
+          1000);
+    const auto seen = state_where([](const JsonValue& sale) {
+      return integer(sale, {"messages", "stopped"}) == 2;
+    });
+    const auto& messages = *rows_in(seen, "sales").front().find("messages");
+    EXPECT_NE(word_in(messages, "last_failure").find("answered 410"), std::string::npos);
+    EXPECT_EQ(word_in(messages, "stopped_since").size(), 24U);
+    EXPECT_EQ(integer(messages, {"failing"}), 0);
+    EXPECT_TRUE(test::comes_true([&] {
+      return metrics().contains(R"(sluice_service_needs{sale="tea",what="messages_stopped"} 2)");
+    }));
+    const auto due = of_tea("/messages?state=due");
+    ASSERT_EQ(rows_in(due, "messages").size(), 2U);
+    shop.answers([](const test::Receiver::Got&) { return 204; });
+    const auto id = word_in(rows_in(due, "messages").front(), "id");
+    const auto path = std::string{"/v1/operate/sales/tea"} + fmt::format(fmt::runtime(verb), id);
+    EXPECT_EQ(integer(post(path).json(), {"replayed"}), 2) << path;
+    sent += 2;
+    EXPECT_TRUE(test::comes_true(
+        [&] { return rows_in(of_tea("/messages?state=done"), "messages").size() == sent; }));
+    state_where([](const JsonValue& sale) { return integer(sale, {"messages", "stopped"}) == 0; });
+    shop.answers([](const test::Receiver::Got&) { return 410; });
+  }
 }
 
 TEST_F(OperateMoney, SV20_AnOrderIsShownWithAllThatBelongsToIt) {

@@ -60,14 +60,19 @@ void count_failing(soci::session& sql, const std::string& name, long long sale,
         figures.refunds_failing);
   const std::string due = "sale_messages WHERE sale = :s AND state = 'due' AND note <> ''";
   count(due, sale, figures.messages_failing);
-  if (figures.messages_failing == 0) return;
   long long since = 0;
   std::string why;
-  sql << "SELECT MIN(at_us) FROM " << due, soci::use(sale), soci::into(since);
+  sql << "SELECT COALESCE(MIN(at_us), 0) FROM " << due, soci::use(sale), soci::into(since);
   sql << "SELECT note FROM " << due << " ORDER BY due_us DESC LIMIT 1", soci::use(sale),
       soci::into(why);
-  figures.failing_since = WallTime{std::chrono::microseconds{since}};
   figures.last_failure = from_column(why);
+  if (const auto stopped = stopped_at(sql, sale); stopped != 0) {
+    figures.messages_stopped = figures.messages;
+    figures.messages_failing = 0;
+    if (stopped > 1) figures.stopped_since = WallTime{std::chrono::microseconds{stopped}};
+  } else if (since > 0) {
+    figures.failing_since = WallTime{std::chrono::microseconds{since}};
+  }
 }
 
 }  // namespace
