@@ -97,17 +97,41 @@ export function Refunds({sale}) {
     <//>`;
 }
 
-// Money by the day on which orders were issued, and by their state.
+// Money by day: what came in and went back, as the provider's statement has it; and what orders are worth, by their state.
+
+const minutes = () => -new Date().getTimezoneOffset();
+const movedColumns = [
+  {head: 'Day', cell: ({day}) => day},
+  {head: 'Provider', cell: ({provider}) => provider},
+  {head: 'Paid in', cell: ({paid, payments, currency}) => `${money(paid, currency)} (${count(payments)})`, kind: 'number'},
+  {head: 'Given back', cell: ({given_back, refunds, currency}) => `${money(given_back, currency)} (${count(refunds)})`, kind: 'number'},
+  {head: 'Net', cell: ({net, currency}) => money(net, currency), kind: 'number'},
+];
+
+const Moved = ({rows}) => html`
+  <p class="small">What came in, whatever became of it, and what went back on that day, by refunds and by payments that were sent back: compare it with your provider's statement.</p>
+  ${rows.length ? html`<${Table} caption="Money by day" columns=${movedColumns} rows=${rows} keyOf=${row => `${row.day} ${row.provider} ${row.currency}`} />`
+                : html`<${Empty} title="No money has come in yet" />`}`;
+
+/** Of all sales. */
+export function AllMoney() {
+  const {answer, problem, reload} = useLoaded(`/v1/operate/money?offset=${minutes()}`);
+  if (!answer) return html`<${Refusal} problem=${problem} again=${reload} />`;
+  return html`<section><h2>Money by day</h2><${Moved} rows=${answer.money} /></section>`;
+}
 
 export function Totals({sale}) {
-  const {answer, problem, reload} = useLoaded(pathOfSale(sale.name, `/totals?offset=${-new Date().getTimezoneOffset()}`));
+  const {answer, problem, reload} = useLoaded(pathOfSale(sale.name, `/totals?offset=${minutes()}`));
   if (!answer) return problem ? html`<${Refusal} problem=${problem} again=${reload} />` : html`<${Waiting} />`;
   const {days, currency} = answer;
   const rows = new Map();
   for (const {day, state, ...figures} of days) rows.set(day, {...(rows.get(day) ?? {day}), [state]: figures});
-  const shown = figures => (!figures ? '–' : `${currency ? money(figures.amount, currency) : some(figures.units, 'unit')} (${count(figures.orders)})`);
+  const worth = (amount, units) => (currency ? money(amount, currency) : some(units, 'unit'));
+  const shown = figures => (!figures ? '–' : `${worth(figures.amount, figures.units)} (${count(figures.orders)})${
+    figures.returned > 0 ? `, ${worth(figures.returned_amount, figures.returned)} taken back` : ''}`);
   const columns = [{head: 'Day', cell: ({day}) => day}, ...states.map(state => ({head: words(state), cell: row => shown(row[state]), kind: 'number'}))];
   return html`
+    ${currency && html`<${Moved} rows=${answer.money} />`}
     <p class="small">Price of the units that orders have, and how many orders, by the day on which they were issued.</p>
     ${rows.size ? html`<${Table} caption="Money by day and state" columns=${columns} rows=${[...rows.values()]} keyOf=${row => row.day} />`
                 : html`<${Empty} title="There are no orders yet" />`}

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include "base/instant.hpp"
 #include "base/integer.hpp"
@@ -22,6 +23,15 @@ namespace {
 using Orders = BlockingThreads::Orders;
 
 constexpr const char* any_figures = R"({"type":"object"})";
+constexpr const char* money_schema =
+    R"({"type":"object","required":["money"],"properties":{"money":{"type":"array","items":{)"
+    R"("type":"object","required":["day","provider","currency","payments","paid","refunds",)"
+    R"("given_back","net"]}}}})";
+constexpr const char* totals_schema =
+    R"({"type":"object","required":["days","currency","money"],"properties":{"days":{)"
+    R"("type":"array","items":{"type":"object","required":["day","state","orders","units",)"
+    R"("amount","returned","returned_amount"]}},"currency":{"type":["string","null"]},)"
+    R"("money":{"type":"array"}}})";
 
 Unexpected<http::Response> bad_after() {
   return Unexpected{wrong_parameter("'after' is `next` of the page before")};
@@ -230,37 +240,90 @@ http::Response settle_refund(Asked& asked, const Orders& connect) {
 
 // --- totals ---
 
-/// `offset`: minutes by which days of whoever asks begin before those of UTC.
-http::Response show_totals(Asked& asked, const Orders& connect) {
+/// Minutes by which days of the asker begin before those of UTC.
+Expected<std::chrono::minutes, http::Response> offset_in(const Asked& asked) {
   constexpr std::int64_t a_day = 24 * 60;
-  const auto word = asked.request.query("offset").value_or("0");
-  const auto offset = parse_integer<std::int64_t>(word);
-  if (!offset || *offset <= -a_day || *offset >= a_day)
-    return wrong_parameter("'offset' is minutes, less than a day of them");
+  const auto offset = parse_integer<std::int64_t>(asked.request.query("offset").value_or("0"));
+  if (offset && *offset > -a_day && *offset < a_day) return std::chrono::minutes{*offset};
+  return Unexpected{wrong_parameter("'offset' is minutes, less than a day of them")};
+}
+
+std::string day_text(WallTime day, std::chrono::minutes offset) {
+  return to_text(day + offset).substr(0, 10);
+}
+
+/// What was paid in and given back, by day, provider and currency, of all these rows together.
+Json moved_money(OrderPayments& payments, const std::vector<std::string>& all_rows,
+                 std::chrono::minutes offset) {
+  std::map<std::tuple<std::string, std::string, std::string>, DayMoney, std::greater<>> sums;
+  for (const auto& rows : all_rows)
+    for (const auto& some : payments.money_by_day(rows, -offset)) {
+      auto& sum = sums[{day_text(some.day, offset), some.provider, some.currency}];
+      sum.payments += some.payments;
+      sum.paid += some.paid;
+      sum.refunds += some.refunds;
+      sum.given_back += some.given_back;
+    }
+  auto moved = Json::array();
+  for (const auto& [key, sum] : sums)
+    moved.add(Json::object({{"day", std::get<0>(key)},
+                            {"provider", std::get<1>(key)},
+                            {"currency", std::get<2>(key)},
+                            {"payments", sum.payments},
+                            {"paid", sum.paid},
+                            {"refunds", sum.refunds},
+                            {"given_back", sum.given_back},
+                            {"net", sum.paid - sum.given_back}}));
+  return moved;
+}
+
+http::Response show_totals(Asked& asked, const Orders& connect) {
+  const auto offset = offset_in(asked);
+  if (!offset) return offset.error();
   std::map<std::pair<WallTime, OrderState>, DayTotal, std::greater<>> sums;
-  for (const auto* const part : asked.offer->sale().parts())
-    for (const auto& total :
-         connect().payments().by_day(part->definition().name, std::chrono::minutes{-*offset})) {
+  std::vector<std::string> rows;
+  for (const auto* const part : asked.offer->sale().parts()) {
+    rows.push_back(part->definition().name);
+    for (const auto& total : connect().payments().by_day(rows.back(), -*offset)) {
       auto& sum = sums[{total.day, total.state}];
       sum.orders += total.orders;
       sum.units += total.units;
+      sum.returned += total.returned;
     }
+  }
   const auto& terms = asked.offer->sale().definition().payment;
+  const auto price = [&](std::int64_t units) {
+    return terms ? Json{sale::price_of(units, *terms)} : Json{};
+  };
   auto days = Json::array();
-  for (const auto& [key, sum] : sums) {
-    const auto here = key.first + std::chrono::minutes{*offset};
-    days.add(Json::object({{"day", to_text(here).substr(0, 10)},
+  for (const auto& [key, sum] : sums)
+    days.add(Json::object({{"day", day_text(key.first, *offset)},
                            {"state", to_string(key.second)},
                            {"orders", sum.orders},
                            {"units", sum.units},
-                           {"amount", terms ? Json{sale::price_of(sum.units, *terms)} : Json{}}}));
-  }
+                           {"amount", price(sum.units)},
+                           {"returned", sum.returned},
+                           {"returned_amount", price(sum.returned)}}));
+  return http::json(200,
+                    Json::object({{"days", days},
+                                  {"currency", terms ? Json{terms->currency} : Json{}},
+                                  {"money", moved_money(connect().payments(), rows, *offset)}}));
+}
+
+http::Response show_money(Asked& asked, const Orders& connect) {
+  const auto offset = offset_in(asked);
+  if (!offset) return offset.error();
   return http::json(
-      200, Json::object({{"days", days}, {"currency", terms ? Json{terms->currency} : Json{}}}));
+      200, Json::object({{"money", moved_money(connect().payments(), {std::string{}}, *offset)}}));
 }
 
 http::Parameter state_of(const char* states) {
   return {"state", "query", "The state that they are in", false, states};
+}
+
+http::Parameter offset_parameter() {
+  return {"offset", "query", "Minutes by which days begin before those of UTC", false,
+          R"({"type":"integer","default":0})"};
 }
 
 std::vector<OperateCall> payment_calls() {
@@ -300,6 +363,13 @@ std::vector<OperateCall> payment_calls() {
            .parameters = {state},
            .answer = {200, "Payments", any_figures},
            .serve = list_all_payments},
+          {.method = "GET",
+           .path = "/v1/operate/money",
+           .operation = "console_money",
+           .summary = "What was paid in and given back by day, provider and currency, of all sales",
+           .parameters = {offset_parameter()},
+           .answer = {200, "Days", money_schema},
+           .serve = show_money},
           verb("/refund", "refund_payment",
                "Gives the money of a payment back that paid no order; a repeat sends it at once",
                PaymentState::refunding),
@@ -330,10 +400,10 @@ std::vector<OperateCall> views_of_money(const std::string& of_sale) {
       {.method = "GET",
        .path = of_sale + "/totals",
        .operation = "console_totals",
-       .summary = "Orders, units and money by day and state; the latest days first",
-       .parameters = {{"offset", "query", "Minutes by which days begin before those of UTC", false,
-                       R"({"type":"integer","default":0})"}},
-       .answer = {200, "Days", any_figures},
+       .summary = "Orders and units by day and state, and what was paid in and given back by day, "
+                  "provider and currency; the latest days first",
+       .parameters = {offset_parameter()},
+       .answer = {200, "Days", totals_schema},
        .serve = show_totals});
   return all;
 }

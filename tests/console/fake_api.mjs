@@ -46,6 +46,8 @@ const messages = state => [1, 2, 3].map(seq => ({id: `${order(1).id}:${seq}`, or
 const refunds = [{id: `${order(1).id}:2`, key: `${order(1).id}.2`, order: order(1).number, amount: 500, currency: 'CNY', provider: 'acme', payment: 'evt_9',
                   state: 'asked', failed: 3, note: 'http://bank.example answered 503'}];
 
+const moved = [{day: '2026-01-02', provider: 'acme', currency: 'CNY', payments: 940, paid: 470_000, refunds: 2, given_back: 1000, net: 469_000}];
+
 /** A refusal, thrown by a handler below. */
 const refusal = (status, title, detail = '') => ({status, body: {type: 'urn:sluice:problem:x', title, status, ...(detail && {detail})}});
 
@@ -187,7 +189,8 @@ export class FakeApi {
       messages: {messages: messages(query.get('state')), next: null},
       refunds: {refunds, next: null},
       totals: {currency: 'CNY', days: [['2026-01-02', 'paid', 940], ['2026-01-02', 'awaiting', 210], ['2026-01-01', 'refunded', 4]].map(
-        ([day, state, orders]) => ({day, state, orders, units: orders, amount: 500 * orders}))},
+        ([day, state, orders]) => ({day, state, orders, units: orders, amount: 500 * orders, returned: 2, returned_amount: 1000})), money: moved},
+      money: {money: moved},
       payments: {payments: query.get('state') === 'flagged' ? this.payments : [], next: null},
       orders: {orders: [1, 2, 3, 4, 5].map(n => order(query.get('after') ? n + 5 : n)).filter(each => !state || each.number === state || each.buyer === state)
         .filter(each => !query.get('state') || each.state === query.get('state')),

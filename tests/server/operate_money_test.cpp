@@ -1,4 +1,5 @@
 /// What operators settle, send again and look up; and what a key that only reads may.
+#include <array>
 #include <map>
 #include <set>
 
@@ -89,6 +90,7 @@ class OperateMoney : public OperateTest {
 
   const MadeShopKey eye_ = make_shop_key("eye", {Scope::read});
   const MadeShopKey tools_ = make_shop_key("job", {Scope::tools});
+  int key_ = 0;
 };
 
 using Events = std::vector<std::string>;
@@ -303,23 +305,55 @@ TEST_F(OperateMoney, SV20_OrdersAreListedNewestFirstAndFiltered) {
               "bad-parameter");
 }
 
+/// A day's end, as the provider's statement has it: parts that went back, payments sent back, an
+/// order that was taken back unit by unit.
 TEST_F(OperateMoney, SV20_MoneyIsTotalledByDayAndState) {
-  begin_paid();
-  for (const auto* buyer : {"ann", "bob", "cid"}) {
-    const auto number = bought(buyer);
-    if (buyer[0] != 'c') pay(buyer, "tea", number, 1000);
+  test::Receiver provider;
+  begin_paid(provider.url());
+  std::map<std::string, std::string> numbers;
+  for (const auto* buyer : {"ann", "bob", "cid", "dan"}) {
+    numbers[buyer] = bought(buyer);
+    if (buyer[0] < 'c') pay(buyer, "tea", numbers[buyer], 1000);
   }
+  pay("wrong", "tea", numbers["cid"], 7);
+  pay("of nobody", "cake", "CAKE1", 30);
+  EXPECT_EQ(settle("wrong", "refund").status, 200);
+  const auto one = R"({"confirm":"tea","units":1,"reason":"ill"})";
+  for (const auto* who : {"ann", "dan", "dan"})
+    EXPECT_EQ(refund(numbers[who], fmt::format("{}", ++key_), one).status, 200);
+  ASSERT_TRUE(test::comes_true([&] {
+    return rows_in(of_tea("/refunds?state=done"), "refunds").size() == 1 &&
+           events_in("/v1/operate/payments?state=refunded").size() == 1;
+  }));
   const auto totals = of_tea("/totals");
   EXPECT_EQ(word_in(totals, "currency"), "CNY");
-  std::int64_t paid = 0;
+  std::map<std::string, std::array<std::int64_t, 4>> states;
   for (const auto& row : rows_in(totals, "days"))
-    if (word_in(row, "state") == "paid") paid += integer(row, {"amount"});
-  EXPECT_EQ(paid, 2000);
+    states[word_in(row, "state")] = {integer(row, {"orders"}), integer(row, {"amount"}),
+                                     integer(row, {"returned"}), integer(row, {"returned_amount"})};
+  EXPECT_EQ(states,
+            (std::map<std::string, std::array<std::int64_t, 4>>{{"paid", {2, 1500, 1, 500}},
+                                                                {"awaiting", {1, 1000, 0, 0}},
+                                                                {"cancelled", {1, 1000, 0, 0}}}));
+  const auto moved = [&](std::string_view path) {
+    std::array<std::int64_t, 5> sums{};
+    for (const auto& row : rows_in(get(path).json(), "money")) {
+      EXPECT_EQ(word_in(row, "provider") + word_in(row, "currency"), "acmeCNY");
+      std::size_t i = 0;
+      for (const auto* name : {"payments", "paid", "refunds", "given_back", "net"})
+        sums.at(i++) += integer(row, {name});
+    }
+    return sums;
+  };
+  EXPECT_EQ(moved("/v1/operate/sales/tea/totals"),
+            (std::array<std::int64_t, 5>{3, 2007, 2, 507, 1500}));
+  EXPECT_EQ(moved("/v1/operate/money?offset=60"),
+            (std::array<std::int64_t, 5>{4, 2037, 2, 507, 1530}));
   for (const auto* offset : {"480", "-720", "1439", "-1439"})
     EXPECT_FALSE(rows_in(of_tea(fmt::format("/totals?offset={}", offset)), "days").empty());
   for (const auto* offset : {"1440", "-1440", "x", "9223372036854775807"})
-    EXPECT_EQ(get(fmt::format("/v1/operate/sales/tea/totals?offset={}", offset)).problem(),
-              "bad-parameter");
+    for (const auto* path : {"/v1/operate/sales/tea/totals", "/v1/operate/money"})
+      EXPECT_EQ(get(fmt::format("{}?offset={}", path, offset)).problem(), "bad-parameter");
 }
 
 /// All routes of operators, by each role: who only reads sees all of it, and changes nothing.

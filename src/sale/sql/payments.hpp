@@ -63,6 +63,9 @@ class SqlOrderPayments final : public OrderPayments {
                                      const MessagePlace& after, std::size_t most) override;
   std::vector<OrderMessage> messages_of(const std::string& sale, std::int64_t id) override;
   std::vector<DayTotal> by_day(const std::string& sale, std::chrono::minutes offset) override;
+  std::vector<DayMoney> money_by_day(const std::string& sale, std::chrono::minutes offset) override;
+  std::vector<OrderMoney> money_of(const std::string& sale,
+                                   std::span<const std::int64_t> ids) override;
   PaymentTotals totals(const std::string& sale) override;
 
  private:
