@@ -18,8 +18,8 @@ const Resend = ({sale, kind, id, then}) => html`
 const idOf = row => row.id ?? `${row.order}:${row.seq}`;
 
 export const messageColumns = (sale, then) => [
-  {head: 'Order', cell: ({order}) => html`<${OrderLink} sale=${sale} number=${order === '0' ? '' : order} />`, kind: 'wide'},
-  {head: 'Message', cell: ({type, seq}) => `${type} (${seq})`, kind: 'wide'},
+  {head: 'Order', cell: ({order, data}) => html`<${OrderLink} sale=${sale} number=${order === '0' ? '' : data.order ?? order} />`, kind: 'wide'},
+  {head: 'Message', cell: ({type, seq, data}) => `${type} (${seq})${data.amount ? `, ${money(data.amount, data.currency)}` : ''}`, kind: 'wide'},
   {head: 'Since', cell: ({at}) => moment(at)},
   {head: 'State', cell: ({state, note}) => (state === 'due' && note ? 'tried again' : state)},
   {head: 'Attempts', cell: ({attempts}) => attempts, kind: 'number'},

@@ -34,11 +34,11 @@ export function Orders({sale}) {
     event.preventDefault();
     want(typed.trim());
   };
-  const empty = wanted || state ? html`<${Empty} title=${wanted ? `No order has the number, the id or the buyer “${wanted}”` : `No order is ${state}`} />`
+  const empty = wanted || state ? html`<${Empty} title=${wanted ? `No order has the number, the id or the buyer “${wanted}”, and none of the latest a part like it` : `No order is ${state}`} />`
                        : html`<${Empty} title="There are no orders yet">They are here when the database has them.<//>`;
   return html`
     <form class="row wrap search" role="search" onSubmit=${submit}>
-      <label class="field"><span>Number, id or buyer</span>
+      <label class="field"><span>Number, id or buyer; of the latest orders also a part</span>
         <input type="search" value=${typed} maxlength="128" spellcheck=${false} onInput=${event => type(event.target.value)} /></label>
       <${Choice} label="State" value=${state} choices=${[['', 'any'], ...states]} choose=${choose} />
       <button type="submit">Find</button>

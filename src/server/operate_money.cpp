@@ -100,6 +100,8 @@ http::Response settle_payment(Asked& asked, const Orders& connect, PaymentState 
   const auto settled =
       connect().payments().settle_payment(place, to, asked.by.id, asked.text("reason"));
   if (!settled.payment) return http::problem(problems::no_payment);
+  const auto& paid = settled.payment->payment;
+  asked.found = {paid.sale, paid.order, paid.amount, paid.currency};
   const auto json = json_of(*settled.payment);
   if (settled.now || settled.payment->state == to) return http::json(200, json);
   return http::problem(problems::payment_is_settled, {}, {{"payment", json}});
@@ -204,38 +206,66 @@ std::optional<NamedPlace> named_place_of(const Asked& asked) {
   return NamedPlace{std::move(parts), *within};
 }
 
+/// Of what order it tells, and of what money.
+void note_message(Asked& asked, OrderPayments& payments, const std::string& rows,
+                  const MessagePlace& place) {
+  for (const auto& message : payments.messages_of(rows, place.order_id)) {
+    if (message.seq != place.seq) continue;
+    const auto data = JsonValue::parse(message.data, {});
+    if (!data) return;
+    const auto* const order = data->find("order");
+    const auto* const amount = data->find("amount");
+    const auto* const currency = data->find("currency");
+    if (order && order->as_text()) asked.found.order = *order->as_text();
+    if (amount && amount->as_integer()) asked.found.amount = *amount->as_integer();
+    if (currency && currency->as_text()) asked.found.currency = *currency->as_text();
+  }
+}
+
 /// A receiver that wants no more means the whole sale, so all parts of it go on.
 http::Response resend_message(Asked& asked, const Orders& connect) {
   const auto place = named_place_of(asked);
   if (!place) return http::problem(problems::no_message);
   auto& payments = connect().payments();
   std::int64_t count = 0;
-  for (const auto* const part : place->parts)
-    count += payments.resend_message(part->definition().name, place->within);
+  for (const auto* const part : place->parts) {
+    const auto sent = payments.resend_message(part->definition().name, place->within);
+    if (sent > 0) note_message(asked, payments, part->definition().name, place->within);
+    count += sent;
+  }
   if (count == 0) return http::problem(problems::no_message);
   for (const auto* const part : asked.offer->sale().parts())
     count += payments.resume_messages(part->definition().name);
   return replayed(count);
 }
 
-http::Response resend_refund(Asked& asked, const Orders& connect) {
-  const auto place = named_place_of(asked);
-  const bool is_done =
-      place && std::ranges::any_of(place->parts, [&](const Sale* part) {
-        return connect().payments().resend_refund(part->definition().name, place->within);
-      });
-  return is_done ? http::Response{.status = 204} : http::problem(problems::no_refund);
-}
-
-/// Of an order: the money went back in another way.
-http::Response settle_refund(Asked& asked, const Orders& connect) {
+/// Of an order: `act` on the one that the path names. What it is of goes into the journal.
+template <class Act>
+http::Response with_refund(Asked& asked, const Orders& connect, Act&& act) {
   const auto place = named_place_of(asked);
   if (!place) return http::problem(problems::no_refund);
   auto& payments = connect().payments();
   for (const auto* const part : place->parts)
-    for (const auto& refund : payments.refunds_of(part->definition().name, place->within.order_id))
-      if (refund.seq == place->within.seq && payments.refund_done(refund)) return {.status = 204};
+    for (const auto& refund :
+         payments.refunds_of(part->definition().name, place->within.order_id)) {
+      if (refund.seq != place->within.seq) continue;
+      asked.found = {{}, refund.order, refund.amount, refund.currency};
+      if (act(payments, refund)) return {.status = 204};
+    }
   return http::problem(problems::no_refund);
+}
+
+http::Response resend_refund(Asked& asked, const Orders& connect) {
+  return with_refund(asked, connect, [](OrderPayments& payments, const Refund& refund) {
+    return payments.resend_refund(refund.sale, {refund.id, refund.seq});
+  });
+}
+
+/// The money went back in another way.
+http::Response settle_refund(Asked& asked, const Orders& connect) {
+  return with_refund(asked, connect, [](OrderPayments& payments, const Refund& refund) {
+    return payments.refund_done(refund);
+  });
 }
 
 // --- totals ---

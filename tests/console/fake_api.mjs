@@ -42,7 +42,8 @@ const order = n => ({id: String(7_000_000_000_000_000 + n), number: `TEA20260102
                      state: ['paid', 'awaiting', 'expired'][n % 3], buyer: `buyer-${n}`, issued_at: '2026-01-02T03:04:05.000Z'});
 
 const messages = state => [1, 2, 3].map(seq => ({id: `${order(1).id}:${seq}`, order: order(1).id, seq, type: 'order.paid', at: '2026-01-02T03:04:05.000Z',
-                                                 attempts: 8, state, note: 'http://shop.example answered 500', data: {}}));
+                                                 attempts: 8, state, note: 'http://shop.example answered 500',
+                                                 data: {order: order(1).number, amount: 500, currency: 'CNY'}}));
 const refunds = [{id: `${order(1).id}:2`, key: `${order(1).id}.2`, order: order(1).number, amount: 500, currency: 'CNY', provider: 'acme', payment: 'evt_9',
                   state: 'asked', failed: 3, note: 'http://bank.example answered 503'}];
 
@@ -204,7 +205,7 @@ export class FakeApi {
   #order(path) {
     const [number] = path.split('/').slice(-1);
     const n = [1, 2, 3, 4, 5, 6, 7, 8].find(each => [order(each).number, order(each).id].includes(number));
-    if (!n) return refusal(404, 'You have no such order');
+    if (!n) return refusal(404, 'There is no such order');
     const its = {...order(n), ...this.orders.get(n)};
     return {status: 200, body: {...its, recorded: true, request: 'r-1', due: 0, refunds: refunds.map(({order: _, ...refund}) => refund),
       payments: this.payments, messages: messages('dead').slice(0, 2),

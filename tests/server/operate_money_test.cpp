@@ -231,6 +231,10 @@ TEST_F(OperateMoney, SV12_AReceiverThatWantsNoMoreIsShownAndBegunAgain) {
     const auto id = word_in(rows_in(due, "messages").front(), "id");
     const auto path = std::string{"/v1/operate/sales/tea"} + fmt::format(fmt::runtime(verb), id);
     EXPECT_EQ(integer(post(path).json(), {"replayed"}), 2) << path;
+    const auto journal = get("/v1/operate/journal").json();
+    const auto& last = rows_in(journal, "entries").front();
+    if (sent == 0) EXPECT_EQ(word_in(last, "order").substr(0, 3), "TEA");
+    if (sent == 0) EXPECT_EQ(integer(last, {"amount"}), 1000);
     sent += 2;
     EXPECT_TRUE(test::comes_true(
         [&] { return rows_in(of_tea("/messages?state=done"), "messages").size() == sent; }));
@@ -300,6 +304,15 @@ TEST_F(OperateMoney, SV20_OrdersAreListedNewestFirstAndFiltered) {
   EXPECT_EQ(rows_in(first, "orders").size(), 3U);
   EXPECT_EQ(listed("/orders?most=3&after=" + word_in(first, "next")), Events{numbers[0]});
   EXPECT_TRUE(of_tea("/orders?most=4").find("next")->is_null());
+  const auto upper = numbers[2];
+  auto lower = upper;
+  for (auto& c : lower) c = http::lower(c);
+  EXPECT_EQ(listed("/orders?q=" + lower), Events{upper});
+  EXPECT_EQ(listed("/orders?q=" + lower.substr(lower.size() - 4)), Events{upper}) << "its end";
+  EXPECT_EQ(listed("/orders?q=B&state=paid"), Events{numbers[1]}) << "a part of a buyer's name";
+  EXPECT_EQ(listed("/orders?q=a&most=1"), Events{numbers[3]}) << "dan, before ann";
+  EXPECT_EQ(listed("/orders?q=e"), Events{});
+  EXPECT_EQ(get("/v1/operate/sales/tea/orders/none").text("title"), "There is no such order");
   for (const auto* query : {"state=gone", "after=x"})
     EXPECT_EQ(get(fmt::format("/v1/operate/sales/tea/orders?{}", query)).problem(),
               "bad-parameter");
@@ -325,6 +338,14 @@ TEST_F(OperateMoney, SV20_MoneyIsTotalledByDayAndState) {
     return rows_in(of_tea("/refunds?state=done"), "refunds").size() == 1 &&
            events_in("/v1/operate/payments?state=refunded").size() == 1;
   }));
+  std::map<std::string, std::string> said;  // in the journal, of what it was done to
+  const auto journal = get("/v1/operate/journal").json();
+  for (const auto& entry : rows_in(journal, "entries"))
+    said[word_in(entry, "action")] =
+        fmt::format("{} {} {} {}", word_in(entry, "target"), word_in(entry, "order"),
+                    integer(entry, {"amount"}), word_in(entry, "currency"));
+  EXPECT_EQ(said["refund_payment"], "tea " + numbers["cid"] + " 7 CNY");
+  EXPECT_EQ(said["take_back_units"], "tea " + numbers["ann"] + " 500 CNY");
   const auto totals = of_tea("/totals");
   EXPECT_EQ(word_in(totals, "currency"), "CNY");
   std::map<std::string, std::array<std::int64_t, 4>> states;
