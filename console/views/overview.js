@@ -14,6 +14,7 @@ export function needs(sale) {
     sale.trouble && [sale.trouble, ''],
     sale.dead > 0 && [some(sale.dead, 'dead letter'), 'letters'],
     sale.messages?.dead > 0 && [some(sale.messages.dead, 'message') + ' not delivered', 'messages'],
+    sale.messages?.stopped > 0 && [`webhooks stopped by their receiver since ${moment(sale.messages.stopped_since)}`, 'messages'],
     sale.messages?.failing > 0 && [`webhooks fail since ${moment(sale.messages.failing_since)}`, 'messages'],
     sale.refunds_failing > 0 && [some(sale.refunds_failing, 'refund') + (sale.refunds_failing === 1 ? ' fails' : ' fail'), 'refunds'],
     sale.payments?.flagged > 0 && [some(sale.payments.flagged, 'payment') + ' to look at', 'payments'],

@@ -8,6 +8,7 @@ import {Confirm} from '../parts/confirm.js';
 import {Title} from '../parts/frame.js';
 import {OrderLink} from '../parts/order_link.js';
 import {Pages, Table} from '../parts/table.js';
+import {AllMoney} from './records.js';
 
 const reason = [{name: 'reason', label: 'Why (it stays with the payment)', required: true, maxlength: 1000}];
 const needsPerson = ['flagged', 'waiting'];
@@ -67,4 +68,5 @@ export const Payments = ({sale}) => html`
 /** Also of sales that nobody knows. */
 export const AllPayments = () => html`
   <${Title} document="Payments">Payments<//>
-  <${List} path="/v1/operate/payments" />`;
+  <${List} path="/v1/operate/payments" />
+  <${AllMoney} />`;

@@ -17,7 +17,7 @@ const parts = [
   ['Now', '', () => 0],
   ['Orders', 'orders', () => 0],
   ['Dead letters', 'letters', sale => sale.dead],
-  ['Webhooks', 'messages', sale => (sale.messages?.dead ?? 0) + (sale.messages?.failing ?? 0)],
+  ['Webhooks', 'messages', sale => (sale.messages?.dead ?? 0) + (sale.messages?.failing ?? 0) + (sale.messages?.stopped ?? 0)],
   ['Payments', 'payments', sale => sale.payments?.flagged ?? 0],
   ['Refunds', 'refunds', sale => sale.refunds_failing ?? 0],
   ['Money', 'totals', () => 0],
@@ -158,6 +158,7 @@ function Money({sale}) {
           <div><dt><a href=${to('refunds')}>Refunds that fail</a></dt><dd>${count(sale.refunds_failing)}</dd></div>`}
         ${messages && html`
           <div><dt>Webhooks to send</dt><dd>${count(messages.due)}</dd></div>
+          <div><dt>Stopped by the receiver</dt><dd>${count(messages.stopped)}</dd></div>
           <div><dt>Not taken, tried again</dt><dd>${count(messages.failing)}</dd></div>
           <div><dt><a href=${to('messages')}>Not delivered</a></dt><dd>${count(messages.dead)}</dd></div>`}
       </dl>

@@ -34,6 +34,14 @@ std::string outcome_of(const http::Response& response) {
   return detail.empty() ? text("title") : fmt::format("{}: {}", text("title"), cut(detail));
 }
 
+void add_found(JournalEntry& entry, const Asked::Found& found) {
+  if (!found.sale.empty()) entry.target = found.sale;
+  entry.order = found.order;
+  if (found.amount == 0) return;
+  entry.amount = fmt::to_string(found.amount);
+  entry.currency = found.currency;
+}
+
 }  // namespace
 
 OperateApi::OperateApi(Store& store, Shop& shop, Operators& operators, EndedLogins& ended,
@@ -159,10 +167,12 @@ http::Response OperateApi::act(const OperateCall& call, Asked& asked,
                             fmt::format("send '{}' as 'confirm'", cut(asked.confirmed())))
             : call.serve(asked, orders);
     entry.outcome = outcome_of(response);
+    add_found(entry, asked.found);
     journal_.end(id, entry);
     return response;
   } catch (const std::exception& failure) {
     entry.outcome = fmt::format("failed: {}", cut(failure.what()));
+    add_found(entry, asked.found);
     journal_.end(id, entry);
     throw;
   }
@@ -181,6 +191,9 @@ OperateCall OperateApi::journal_call() {
                             {"action", entry.action},
                             {"target", entry.target},
                             {"detail", entry.detail},
+                            {"order", entry.order.empty() ? Json{} : Json{entry.order}},
+                            {"amount", entry.amount.empty() ? Json{} : Json::raw(entry.amount)},
+                            {"currency", entry.currency.empty() ? Json{} : Json{entry.currency}},
                             {"outcome", entry.outcome}}));
     const bool is_last = entries.size() < asked.most;
     return http::json(

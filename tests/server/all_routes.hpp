@@ -127,7 +127,7 @@ class AllRoutes {
         {"settle_payment", R"({"confirm":"acme","reason":"a test"})"},
         {"settle_refund", R"({"confirm":"tea","reason":"a test"})"},
         {"refund_payment", R"({"confirm":"acme","reason":"a test"})"},
-        {"console_refund", R"({"confirm":"tea","units":1000,"reason":"a test"})"},
+        {"take_back_units", R"({"confirm":"tea","units":1000,"reason":"a test"})"},
         {"close_sale", R"({"confirm":"mate"})"},
         {"change_stock", R"({"stock":500,"confirm":"mate"})"}};
     if (route.operation.starts_with("page_")) {
