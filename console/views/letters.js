@@ -10,7 +10,7 @@ import {Empty} from '../parts/notice.js';
 import {Pages} from '../parts/table.js';
 
 export function Letters({sale}) {
-  const pages = usePages(pathOfSale(sale.name, '/dead-letters'), 'letters', sale.dead);
+  const pages = usePages(pathOfSale(sale.name, '/dead-letters'), 'letters');
   const empty = html`<${Empty} title="There are no dead letters">An order that the database refuses for good is set aside here.<//>`;
   return html`
     <p class="small">Orders that buyers were told of, and that the database refused. Their units are sold until you settle them.</p>

@@ -1,14 +1,13 @@
 // What the database keeps of a sale: its orders, its webhooks, its refunds, its money by day.
-import {html, useState} from '../vendor/preact.js';
+import {html, useEffect, useState} from '../vendor/preact.js';
 import {pathOfSale, post} from '../lib/api.js';
 import {count, moment, money, some, words} from '../lib/format.js';
 import {useLoaded, usePages} from '../lib/lists.js';
+import {useWord} from '../lib/route.js';
 import {Action} from '../parts/action.js';
-import {Choice} from '../parts/choice.js';
-import {Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
-import {OrderLink} from '../parts/order_link.js';
+import {Age, Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
 import {messageColumns, refundColumns} from '../parts/sent.js';
-import {Pages, Table} from '../parts/table.js';
+import {Choice, OrderLink, Pages, Table} from '../parts/table.js';
 
 // Orders by number, id, buyer or state.
 
@@ -16,18 +15,19 @@ const states = ['awaiting', 'paid', 'cancelled', 'expired', 'refunding', 'refund
 export const stateKinds = {paid: 'good', awaiting: 'warn', refunding: 'warn'};
 
 const orderColumns = sale => [
-  {head: 'Number', cell: ({number}) => html`<${OrderLink} sale=${sale} number=${number} />`, kind: 'wide'},
+  {head: 'Number', cell: ({number}) => html`<${OrderLink} sale=${sale} number=${number} />`, kind: 'fixed'},
   {head: 'Buyer', cell: ({buyer}) => buyer ?? '–', kind: 'wide'},
-  {head: 'Units', cell: ({units, returned}) => (returned > 0 ? `${count(units)}, ${count(returned)} back` : count(units)), kind: 'number'},
+  {head: 'Units', cell: ({units, returned}) => (returned > 0 ? `${count(units - returned)} of ${count(units)}` : count(units)), kind: 'number'},
   {head: 'State', cell: ({state}) => html`<${Badge} kind=${stateKinds[state] ?? 'plain'}>${words(state)}<//>`},
-  {head: 'Issued', cell: ({issued_at}) => moment(issued_at)},
-  {head: 'Id', cell: ({id}) => id, kind: 'wide'},
+  {head: 'Issued', cell: ({issued_at}) => moment(issued_at), kind: 'fixed'},
+  {head: 'Id', cell: ({id}) => id, kind: 'fixed'},
 ];
 
 export function Orders({sale}) {
-  const [typed, type] = useState('');
-  const [wanted, want] = useState('');
-  const [state, choose] = useState('');
+  const [wanted, want] = useWord('q');
+  const [state, choose] = useWord('state');
+  const [typed, type] = useState(wanted);
+  useEffect(() => type(wanted), [wanted]);
   const query = new URLSearchParams({...(wanted && {q: wanted}), ...(state && {state})}).toString();
   const pages = usePages(pathOfSale(sale.name, `/orders${query && `?${query}`}`), 'orders');
   const submit = event => {
@@ -61,8 +61,9 @@ const Target = ({messages}) => messages?.stopped > 0 ? html`
 export function Messages({sale}) {
   const {messages} = sale;
   const path = pathOfSale(sale.name, '/messages');
-  const [state, choose] = useState(messages?.dead === 0 && messages.failing > 0 ? 'failing' : 'dead');
-  const pages = usePages(`${path}?state=${state}`, 'messages', messages?.dead);
+  const [usual] = useState(messages?.dead === 0 && messages.failing > 0 ? 'failing' : 'dead');
+  const [state, choose] = useWord('state', usual);
+  const pages = usePages(`${path}?state=${encodeURIComponent(state)}`, 'messages');
   const replay = async () => {
     const answer = await post(`${path}/replay`);
     await pages.reload();
@@ -86,8 +87,8 @@ export function Messages({sale}) {
 // Refunds of orders.
 
 export function Refunds({sale}) {
-  const [state, choose] = useState('failing');
-  const pages = usePages(pathOfSale(sale.name, `/refunds?state=${state}`), 'refunds', sale.refunds_failing);
+  const [state, choose] = useWord('state', 'failing');
+  const pages = usePages(pathOfSale(sale.name, `/refunds?state=${encodeURIComponent(state)}`), 'refunds');
   return html`
     <div class="row wrap search">
       <${Choice} label="Refunds" value=${state} choices=${['failing', ['asked', 'to do'], 'done']} choose=${choose} />
@@ -121,19 +122,21 @@ export function AllMoney() {
 }
 
 export function Totals({sale}) {
-  const {answer, problem, reload} = useLoaded(pathOfSale(sale.name, `/totals?offset=${minutes()}`));
+  const loaded = useLoaded(pathOfSale(sale.name, `/totals?offset=${minutes()}`));
+  const {answer, problem, reload} = loaded;
   if (!answer) return problem ? html`<${Refusal} problem=${problem} again=${reload} />` : html`<${Waiting} />`;
   const {days, currency} = answer;
   const rows = new Map();
   for (const {day, state, ...figures} of days) rows.set(day, {...(rows.get(day) ?? {day}), [state]: figures});
   const worth = (amount, units) => (currency ? money(amount, currency) : some(units, 'unit'));
-  const shown = figures => (!figures ? '–' : `${worth(figures.amount, figures.units)} (${count(figures.orders)})${
-    figures.returned > 0 ? `, ${worth(figures.returned_amount, figures.returned)} taken back` : ''}`);
-  const columns = [{head: 'Day', cell: ({day}) => day}, ...states.map(state => ({head: words(state), cell: row => shown(row[state]), kind: 'number'}))];
+  const shown = figures => (!figures ? '–'
+    : html`<span>${worth(figures.amount, figures.units)}</span> <span>(${count(figures.orders)})</span>${
+      figures.returned > 0 && html`, <span>${worth(figures.returned_amount, figures.returned)}</span> taken back`}`);
+  const columns = [{head: 'Day', cell: ({day}) => day, kind: 'fixed'}, ...states.map(state => ({head: words(state), cell: row => shown(row[state]), kind: 'number'}))];
   return html`
     ${currency && html`<${Moved} rows=${answer.money} />`}
     <p class="small">Price of the units that orders have, and how many orders, by the day on which they were issued.</p>
     ${rows.size ? html`<${Table} caption="Money by day and state" columns=${columns} rows=${[...rows.values()]} keyOf=${row => row.day} />`
                 : html`<${Empty} title="There are no orders yet" />`}
-    <p><button type="button" class="plain" onClick=${reload}>Count again</button></p>`;
+    <${Age} of=${loaded} />`;
 }

@@ -1,14 +1,14 @@
 // What the store and its proxies have beside sales: locks, numbers, rings.
 import {html} from '../vendor/preact.js';
 import {count, duration, words} from '../lib/format.js';
-import {usePolled} from '../lib/lists.js';
+import {useLoaded} from '../lib/lists.js';
 import {Title} from '../parts/frame.js';
 import {Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
 import {Table} from '../parts/table.js';
 
 /** A list that is asked for again and again. A service that does not have it at all has none of it. */
 function Polled({title, path, members, empty, children}) {
-  const {answer, problem} = usePolled(path);
+  const {answer, problem} = useLoaded(path);
   const rows = answer?.[members] ?? (problem?.status === 404 ? [] : null);
   return html`
     <${Title} document=${title}>${title}<//>

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -213,10 +214,12 @@ class OrderPayments {
   /// A person settles a payment that is flagged, or that waits and whose order is not in the
   /// database: `refunding`, its money goes back; or `settled`, also while it was tried in vain to
   /// give the money back. The note keeps who it was, and why.
-  /// Nothing happens to the order. A wish for `refunding` that is repeated makes the refund due at
+  /// With `may` only from a state of which that is true: one that the person saw. Nothing happens
+  /// to the order. A wish for `refunding` that is repeated makes the refund due at
   /// once. Throws Error{bad_argument} for another state.
   virtual SettledPayment settle_payment(const PaymentPlace& place, PaymentState to,
-                                        const std::string& who, const std::string& why) = 0;
+                                        const std::string& who, const std::string& why,
+                                        const std::function<bool(PaymentState)>& may = {}) = 0;
   /// The same as list(), of payments that wait and whose order is in the database now.
   virtual std::vector<Payment> ready(const std::string& sale, std::size_t most) = 0;
 

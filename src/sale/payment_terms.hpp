@@ -28,4 +28,9 @@ bool is_provider_name(std::string_view text) noexcept;
 /// What `units` cost; the largest number where it would be more.
 std::int64_t price_of(std::int64_t units, const PaymentTerms& terms) noexcept;
 
+/// How many decimal places a currency has: ISO 4217.
+int places_of(std::string_view currency) noexcept;
+/// "9.99 CNY" of 999 in the smallest unit, as people write it. REQUIRES: it is not below 0.
+std::string money_text(std::int64_t amount, std::string_view currency);
+
 }  // namespace sluice::sale

@@ -95,15 +95,25 @@ http::Response list_all_payments(Asked& asked, const Orders& connect) {
                                        {"next", page->next.empty() ? Json{} : Json{page->next}}}));
 }
 
+/// If-Match, where it stands, names the state in which the operator saw what he settles.
+bool is_seen(const Asked& asked, std::string_view state) {
+  return !http::is_precondition_failed(asked.request, http::entity_tag(state));
+}
+const http::Parameter if_match{"If-Match", "header",
+                               "The state that it was seen in, as \"flagged\" with its quotes"};
+
 http::Response settle_payment(Asked& asked, const Orders& connect, PaymentState to) {
   const PaymentPlace place{asked.request.parameter("provider"), asked.request.parameter("event")};
+  const auto may = [&](PaymentState state) { return is_seen(asked, to_string(state)); };
   const auto settled =
-      connect().payments().settle_payment(place, to, asked.by.id, asked.text("reason"));
+      connect().payments().settle_payment(place, to, asked.by.id, asked.text("reason"), may);
   if (!settled.payment) return http::problem(problems::no_payment);
   const auto& paid = settled.payment->payment;
   asked.found = {paid.sale, paid.order, paid.amount, paid.currency};
   const auto json = json_of(*settled.payment);
   if (settled.now || settled.payment->state == to) return http::json(200, json);
+  if (!may(settled.payment->state))
+    return http::problem(problems::other_version, {}, {{"payment", json}});
   return http::problem(problems::payment_is_settled, {}, {{"payment", json}});
 }
 
@@ -249,6 +259,8 @@ http::Response with_refund(Asked& asked, const Orders& connect, Act&& act) {
     for (const auto& refund :
          payments.refunds_of(part->definition().name, place->within.order_id)) {
       if (refund.seq != place->within.seq) continue;
+      if (!is_seen(asked, refund.state))
+        return http::problem(problems::other_version, {}, {{"refund", listed_json(refund)}});
       asked.found = {{}, refund.order, refund.amount, refund.currency};
       if (act(payments, refund)) return {.status = 204};
     }
@@ -371,8 +383,9 @@ std::vector<OperateCall> payment_calls() {
                        .summary = summary,
                        .body = {{"reason", Kind::words}},
                        .is_final = true,
+                       .parameters = {if_match},
                        .answer = {200, "The payment as it stands now", any_figures},
-                       .problems = {&no_payment, &payment_is_settled},
+                       .problems = {&no_payment, &payment_is_settled, &other_version},
                        .serve = [to](Asked& asked, const Orders& connect) {
                          return settle_payment(asked, connect, to);
                        }};
@@ -462,7 +475,8 @@ std::vector<OperateCall> verbs_of_money(const std::string& of_sale) {
                  .summary = "Notes that the money of a refund went back in another way",
                  .body = {{"reason", BodyMember::Kind::words}},
                  .is_final = true,
-                 .problems = {&no_refund},
+                 .parameters = {if_match},
+                 .problems = {&no_refund, &other_version},
                  .serve = settle_refund});
   all.push_back({.method = "POST",
                  .path = of_sale + "/messages/replay",

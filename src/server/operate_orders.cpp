@@ -186,9 +186,11 @@ void add_details(Json& json, OrderStore& orders, const std::string& rows, const 
   events.add(order.issued_at, "order.issued", Json::object({{"units", order.units}}));
   for (const auto& kept : orders.payments().payments_of(rows, order)) {
     payments.add(json_of(kept));
-    events.add(
-        kept.received_at, "payment.received",
-        Json::object({{"amount", kept.payment.amount}, {"currency", kept.payment.currency}}));
+    events.add(kept.received_at, "payment.received",
+               Json::object({{"amount", kept.payment.amount},
+                             {"currency", kept.payment.currency},
+                             {"state", to_string(kept.state)},
+                             {"note", cut(kept.note)}}));
   }
   auto told = orders.payments().messages_of(rows, order.id);
   for (const auto& message : told) events.add(message.at, message.type, Json::raw(message.data));
@@ -223,7 +225,9 @@ http::Response show_order(Asked& asked, const Orders& connect) {
   auto json = json_of(asked.sale(), *found);
   json.add("dead_letter", found->is_recorded ? Json{} : letter_of(sale, found->order));
   add_details(json, orders, sale.rows_of(found->order.buyer), found->order);
-  return http::json(200, json);
+  auto response = http::json(200, json);
+  if (found->is_recorded) response.add("ETag", tag_of(*found));
+  return response;
 }
 
 /// For the journal: of which order, and what goes back.
@@ -284,7 +288,8 @@ std::vector<OperateCall> order_calls() {
            .body = {{"units", Kind::count, false}, {"reason", Kind::words}},
            .is_final = true,
            .parameters = {{"Idempotency-Key", "header",
-                           "Names this wish; the same with each repeat", true}},
+                           "Names this wish; the same with each repeat", true},
+                          {"If-Match", "header", "The ETag of the order that was looked at"}},
            .answer = {200, "The order as it stands now, and what was taken back", order_schema},
            .problems = problems_of_take_back(),
            .serve = refund_order}};

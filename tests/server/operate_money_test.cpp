@@ -285,6 +285,83 @@ TEST_F(OperateMoney, SV20_UnitsAreTakenBackOnceForEachKey) {
   EXPECT_EQ(refund("none", "3", all).problem(), "no-order");
 }
 
+/// Each act is of what the operator saw: a second one came before.
+TEST_F(OperateMoney, NU12_WhatHasChangedSinceItWasSeenIsNotActedOn) {
+  test::Receiver provider{[](const test::Receiver::Got&) { return 500; }};
+  begin_paid(provider.url());
+  const auto number = bought("ann");
+  const auto tag = [&] {
+    const auto head = get("/v1/operate/sales/tea/orders/" + number).head;
+    const auto at = head.find("ETag: ") + 6;
+    return head.substr(at, head.find("\r\n", at) - at);
+  };
+  const auto act = [&](std::string_view path, std::string_view seen, std::string_view body) {
+    return ask(
+        "POST", fmt::format("/v1/operate/{}", path),
+        {{"Authorization", "Bearer " + bob_.key}, {"Idempotency-Key", "bob's"}, {"If-Match", seen}},
+        body);
+  };
+  const auto take_back = [&](std::string_view seen) {
+    return act(fmt::format("sales/tea/orders/{}/refund", number), seen,
+               R"({"confirm":"tea","units":1,"reason":"ill"})");
+  };
+  const auto awaiting = tag();
+  pay("right", "tea", number, 1000);
+  const auto refused = take_back(awaiting);
+  EXPECT_EQ(refused.problem(), "other-version");
+  EXPECT_EQ(word_in(*refused.json().find("order"), "state"), "paid");
+  const auto paid = tag();
+  EXPECT_EQ(refund(number, "ann's", R"({"confirm":"tea","units":1,"reason":"a"})").status, 200);
+  EXPECT_EQ(take_back(paid).problem(), "other-version");
+  const auto now = tag();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(take_back(now).status, 200) << "also a repeat";
+
+  const auto reason = R"({"confirm":"acme","reason":"a call"})";
+  pay("twice", "tea", number, 1000);
+  EXPECT_EQ(settle("twice", "refund").status, 200);
+  const auto in_vain = [&] {
+    const auto order = of_tea("/orders/" + number);
+    return order.find("payments")->as_array()->back().find("failure") != nullptr;
+  };
+  ASSERT_TRUE(test::comes_true(in_vain));
+  const auto changed = act("payments/acme/twice/settle", R"("flagged")", reason);
+  EXPECT_EQ(changed.problem(), "other-version") << "it could be settled: but it is going back";
+  EXPECT_EQ(word_in(*changed.json().find("payment"), "state"), "refunding");
+  for (const auto* seen : {R"("refunding")", "*"})
+    EXPECT_EQ(act("payments/acme/twice/settle", seen, reason).status, 200) << seen;
+
+  const auto asked = of_tea("/refunds?state=asked");
+  const auto by_hand =
+      fmt::format("sales/tea/refunds/{}/settle", word_in(rows_in(asked, "refunds").front(), "id"));
+  const auto why = R"({"confirm":"tea","reason":"a call"})";
+  EXPECT_EQ(act(by_hand, R"("done")", why).problem(), "other-version");
+  EXPECT_EQ(act(by_hand, R"("asked")", why).status, 204);
+  EXPECT_EQ(act(by_hand, R"("asked")", why).problem(), "other-version");
+}
+
+/// What is said of a payment that paid nothing, and in its order's history.
+TEST_F(OperateMoney, SV20_APaymentSaysWhyItPaidNothing) {
+  begin_paid();
+  const auto number = bought("ann");
+  pay("less", "tea", number, 999);
+  pay("right", "tea", number, 1000);
+  pay("late", "tea", number, 999);
+  pay("twice", "tea", number, 1000);
+  EXPECT_EQ(settle("twice", "settle").status, 200);
+  const auto order = of_tea("/orders/" + number);
+  std::map<std::string, std::string> notes;
+  for (const auto& payment : rows_in(order, "payments"))
+    notes.emplace(word_in(payment, "event"), word_in(payment, "note"));
+  EXPECT_EQ(notes["less"], "9.99 CNY was paid, and 10.00 CNY is due");
+  EXPECT_EQ(notes["late"], "the order is paid already");
+  EXPECT_EQ(notes["twice"], "the order is paid already; settled by ann: a call");
+  std::multiset<std::string> states;
+  for (const auto& row : rows_in(order, "history"))
+    if (word_in(row, "event") == "payment.received")
+      states.insert(word_in(*row.find("data"), "state"));
+  EXPECT_EQ(states, (std::multiset<std::string>{"applied", "flagged", "flagged", "settled"}));
+}
+
 TEST_F(OperateMoney, SV20_OrdersAreListedNewestFirstAndFiltered) {
   begin_paid();
   std::vector<std::string> numbers;

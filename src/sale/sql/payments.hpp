@@ -31,7 +31,8 @@ class SqlOrderPayments final : public OrderPayments {
   std::vector<KeptPayment> payments_of(const std::string& sale, const SaleOrder& order) override;
   std::int64_t payments_of_no_sale() override;
   SettledPayment settle_payment(const PaymentPlace& place, PaymentState to, const std::string& who,
-                                const std::string& why) override;
+                                const std::string& why,
+                                const std::function<bool(PaymentState)>& may) override;
   std::vector<Payment> ready(const std::string& sale, std::size_t most) override;
   std::vector<std::int64_t> due(const std::string& sale, std::size_t most) override;
   bool expire(const std::string& sale, std::int64_t id) override;
