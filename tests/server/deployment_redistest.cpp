@@ -96,6 +96,7 @@ TEST_F(Deployment, AKeyThatIsTakenOutOfTheFileIsGoodNoMore) {
         .status;
   };
   EXPECT_EQ(status_of(ann), 200);
+  served.process().signal(SIGHUP);
   std::filesystem::rename(file("no keys", "ann operate\n"), keys);
   EXPECT_TRUE(test::comes_true(
       [&] { return served.output().find("cannot be used") != std::string::npos; }));

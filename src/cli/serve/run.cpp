@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -454,6 +455,7 @@ std::unique_ptr<Store> open_places(const ServeArgs& args, const Places& places, 
 }  // namespace
 
 int serve(const ServeArgs& args) {
+  std::signal(SIGHUP, SIG_IGN);  // nothing to read again: what has changed is noticed without it
   const StopOnSignal stop;
   if (args.no_sales && (args.all || !args.sales.empty() || !args.sales_file.empty()))
     throw Error{Errc::bad_argument, "--no-sales serves none: leave out --sale, --sales and --all"};
