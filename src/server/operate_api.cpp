@@ -148,10 +148,12 @@ void OperateApi::serve(const OperateCall& call, http::Request&& request,
     return for_operators(call.method == "GET" ? call.serve(*shared, orders)
                                               : act(call, *shared, orders));
   };
-  in_background_lazily(threads_, subject, std::move(respond), serve, {}, {}, call.within);
+  // Changes wait for the store, and leave a thread to calls that only read.
+  const std::string changes = call.method == "GET" ? "" : "changes";
+  in_background_lazily(threads_, subject, std::move(respond), serve, changes, {}, call.within);
 }
 
-/// What cannot be written into the journal is not begun.
+/// What cannot be written into the journal is not begun, and where that is known nobody waits for it.
 http::Response OperateApi::act(const OperateCall& call, Asked& asked,
                                const BlockingThreads::Orders& orders) {
   JournalEntry entry{.by = asked.by.id,
@@ -159,6 +161,8 @@ http::Response OperateApi::act(const OperateCall& call, Asked& asked,
                      .target = asked.offer ? asked.sale() : std::string{},
                      .detail = detail_of(call, asked),
                      .outcome = "begun"};
+  if (const auto trouble = shop_.trouble(Needed::store); !trouble.empty())
+    throw Error{Errc::connection, trouble};
   const auto id = journal_.begin(entry);
   try {
     auto response =

@@ -21,6 +21,7 @@ struct RouteAnswer {
   int status = 0;  ///< 0: none within half a minute
   std::string problem;
   std::chrono::milliseconds took{};
+  bool says_when = false;  ///< by Retry-After
 };
 
 /// The sales `tea`, `cocoa` with a waiting room, and `mate`, which is closed and changed; the
@@ -190,7 +191,8 @@ class AllRoutes {
     if (end == whole.npos) return {route.operation, 0, "", took};
     const Answer answer{std::stoi(whole.substr(9, 3)), whole.substr(0, end), whole.substr(end + 4)};
     const bool is_problem = answer.head.find("problem+json") != std::string::npos;
-    return {route.operation, answer.status, is_problem ? answer.problem() : "", took};
+    return {route.operation, answer.status, is_problem ? answer.problem() : "", took,
+            answer.has("Retry-After: ")};
   }
 
   const std::uint16_t port_;
