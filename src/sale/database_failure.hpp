@@ -10,8 +10,7 @@ struct DatabaseFailure : Error {
 };
 
 inline bool is_of_database(const Error& failure) {
-  return dynamic_cast<const DatabaseFailure*>(&failure) || failure.errc() == Errc::database ||
-         failure.errc() == Errc::corrupt;
+  return dynamic_cast<const DatabaseFailure*>(&failure) || failure.errc() == Errc::database;
 }
 
 }  // namespace sluice::sale

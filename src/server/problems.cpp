@@ -28,11 +28,4 @@ http::Response problem_of(const std::exception& failure) {
   return response;
 }
 
-http::Response problem_of_store(const std::exception& failure) {
-  const auto* const known = dynamic_cast<const Error*>(&failure);
-  const bool is_damaged = known && known->errc() == Errc::corrupt;
-  return is_damaged ? problem_of(Error{Errc::server, known->message(), known->effect()})
-                    : problem_of(failure);
-}
-
 }  // namespace sluice::server

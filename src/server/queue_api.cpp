@@ -241,7 +241,7 @@ Task<void> QueueApi::answer_entry(Asked asked, http::Responder respond) {
     response = entry.ticket.empty() ? http::problem(problems::queue_closed)
                                     : answer_of(entry.place, entry.ticket);
   } catch (const std::exception& failure) {
-    response = problem_of_store(failure);
+    response = problem_of(failure);
   }
   respond.send(std::move(response));
 }
@@ -253,7 +253,7 @@ Task<void> QueueApi::answer_place(Asked asked, http::Responder respond) {
     const auto place = co_await looking;
     response = place ? answer_of(*place) : not_let_in(sentence_of(place.error()));
   } catch (const std::exception& failure) {
-    response = problem_of_store(failure);
+    response = problem_of(failure);
   }
   respond.send(std::move(response));
 }
@@ -267,7 +267,7 @@ Task<void> QueueApi::answer_leave(Asked asked, http::Responder respond) {
                    ? http::json(200, Json::object({{"state", "left"}, {"was", to_string(*before)}}))
                    : not_let_in(sentence_of(before.error()));
   } catch (const std::exception& failure) {
-    response = problem_of_store(failure);
+    response = problem_of(failure);
   }
   respond.send(std::move(response));
 }
@@ -280,7 +280,7 @@ Task<void> QueueApi::answer_draw(Asked asked, http::Responder respond) {
     if (!draw.seed.empty()) json.add("seed", draw.seed);
     response = http::json(200, json);
   } catch (const std::exception& failure) {
-    response = problem_of_store(failure);
+    response = problem_of(failure);
   }
   respond.send(std::move(response));
 }

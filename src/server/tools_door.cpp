@@ -61,7 +61,7 @@ http::Response tool_problem_of(const std::exception& failure) {
     return http::problem(problems::other_definition);
   if (known && known->errc() == Errc::closed && known->effect() == Effect::none)
     return http::problem(problems::no_filter);
-  return problem_of_store(failure);
+  return problem_of(failure);
 }
 
 }  // namespace sluice::server

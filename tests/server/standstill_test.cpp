@@ -77,6 +77,22 @@ TEST_F(Standstill, S1_WhatTheDiskOfTheStoreRefusesIsNoMistakeOfABuyerAndPasses) 
   EXPECT_EQ(log.count("its worker ended"), 0U) << log.text();
 }
 
+TEST_F(Standstill, WhatIsDamagedIsOfTheStoreOrOfTheDatabaseWhereItLies) {
+  begin({tea(9)});
+  const auto order = buy("ann", "k");
+  const auto path = "/v1/sales/tea/orders/" + order.text("id");
+  const auto show = [&] { return ask("GET", path, {{"Sluice-Buyer", "ann"}}); };
+  constexpr std::string_view recorded = "\"recorded\":true";
+  EXPECT_TRUE(test::comes_true([&] { return show().body.find(recorded) != std::string::npos; }))
+      << show().body;
+  soci::session sql{soci::sqlite3, "db=" + (folder_ / "orders.db").string() + " timeout=10"};
+  sql << "UPDATE sale_orders SET state = 'shipped'";
+  EXPECT_EQ(show().problem(), "database-failed") << show().body;
+  store_->run({"HSET", "{tea}:sale", "taken", "a text"}).get();
+  const auto bought = buy("bob", "k");
+  EXPECT_EQ(bought.problem(), "store-failed") << bought.body;
+}
+
 TEST_F(Standstill, AStoreThatNeverAnswersIsSaid) {
   begin({tea(3)});
   service_.reset();

@@ -207,8 +207,15 @@ void ClusterRig::move_keys(int slot, std::size_t from, std::size_t to) {
   for (;;) {
     const auto keys = source.command({"CLUSTER", "GETKEYSINSLOT", number, "10"});
     if (keys.as_items().empty()) return;
-    for (const auto& key : keys.as_items())
-      do_on(source, {"MIGRATE", "127.0.0.1", port, key.as_text(), "0", "5000", "REPLACE"});
+    for (const auto& key : keys.as_items()) {
+      Value reply;
+      const auto is_done = [&] {  // a slow machine's cluster may be down for a while
+        reply =
+            source.command({"MIGRATE", "127.0.0.1", port, key.as_text(), "0", "5000", "REPLACE"});
+        return !reply.is_error();
+      };
+      expect(comes_true(is_done), to_string(reply));
+    }
   }
 }
 

@@ -142,6 +142,10 @@ auto SqlSessions::guarded(Do&& work) {
       }
     } catch (const soci::soci_error& failure) {
       patience.after(failure, lease);
+    } catch (const Error& failure) {
+      lease.drop();
+      if (failure.errc() != Errc::corrupt) throw;
+      throw DatabaseFailure{failure.errc(), failure.message(), failure.effect()};
     } catch (...) {
       lease.drop();
       throw;
