@@ -4,8 +4,7 @@ import {moment, money, words} from '../lib/format.js';
 import {usePages} from '../lib/lists.js';
 import {Title} from '../parts/frame.js';
 import {Badge, Empty} from '../parts/notice.js';
-import {OrderLink} from '../parts/table.js';
-import {Pages, Table} from '../parts/table.js';
+import {OrderLink, Pages, Table} from '../parts/table.js';
 
 const columns = [
   {head: 'At', cell: ({at}) => html`<time datetime=${at}>${moment(at)}</time>`, kind: 'fixed'},

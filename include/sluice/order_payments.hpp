@@ -277,8 +277,8 @@ class OrderPayments {
   /// Makes all that are dead due again, and begins again where they were stopped: all that were not
   /// sent are due at once then. Returns how many go out.
   virtual std::int64_t replay_messages(const std::string& sale) = 0;
-  /// Makes one that is dead, or waits for its next attempt, due at once, and begins again where they
-  /// were stopped. Returns how many go out: 0, there is none; more than 1, they were stopped.
+  /// Makes one that is dead, or waits for its next attempt, due at once, and begins again where
+  /// they were stopped. Returns how many go out: 0, there is none; more than 1, they were stopped.
   virtual std::int64_t resend_message(const std::string& sale, const MessagePlace& place) = 0;
   /// Begins again where they were stopped. Returns how many go out.
   virtual std::int64_t resume_messages(const std::string& sale) = 0;

@@ -153,7 +153,7 @@ void OperateApi::serve(const OperateCall& call, http::Request&& request,
   in_background_lazily(threads_, subject, std::move(respond), serve, changes, {}, call.within);
 }
 
-/// What cannot be written into the journal is not begun, and where that is known nobody waits for it.
+/// What cannot be written into the journal is not begun; where that is known no caller waits for it.
 http::Response OperateApi::act(const OperateCall& call, Asked& asked,
                                const BlockingThreads::Orders& orders) {
   JournalEntry entry{.by = asked.by.id,

@@ -551,8 +551,8 @@ TEST_F(SaleEnds, AnOrderThatIsCancelledBesideAnArchiveIsCancelledInItsFile) {
   EXPECT_TRUE(met);
   std::ostringstream text;
   text << std::ifstream{file}.rdbuf();
-  EXPECT_NE(text.str().find("r,awaiting,,0\n"), std::string::npos) << text.str();
-  EXPECT_NE(text.str().find("r,cancelled,beside it,0\n"), std::string::npos) << text.str();
+  EXPECT_NE(text.str().find("r,awaiting,,0,"), std::string::npos) << text.str();
+  EXPECT_NE(text.str().find("r,cancelled,beside it,0,"), std::string::npos) << text.str();
   EXPECT_EQ(exports, 2);
   EXPECT_TRUE(audit(*store_, sale_, *orders_).ok());
 }

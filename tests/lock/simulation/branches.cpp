@@ -78,9 +78,10 @@ std::string trimmed(std::string_view text) {
 
 Branches::Branches() {
   const std::filesystem::path root = test::source_path("src");
-  for (const auto& entry : std::filesystem::recursive_directory_iterator{root / "lock"})
-    if (entry.path().extension() == ".lua")
-      files_[std::filesystem::relative(entry.path(), root).string()];
+  for (const char* const room : {"lock", "store"})  // what the scripts of locks consist of
+    for (const auto& entry : std::filesystem::recursive_directory_iterator{root / room})
+      if (entry.path().extension() == ".lua")
+        files_[std::filesystem::relative(entry.path(), root).string()];
   for (auto& [file, lines] : files_) {
     std::ifstream stream{root / file};
     std::string text;
@@ -88,7 +89,7 @@ Branches::Branches() {
       lines.push_back({file, number, text});
   }
   for (const auto& [file, lines] : files_)
-    if (file != not_played) add_file(file);
+    if (file.starts_with("lock/") && file != not_played) add_file(file);
 }
 
 /// The scripts of a file.
