@@ -1,21 +1,25 @@
 // What is sent for an order, messages and refunds, as rows: why it failed, and a button that sends it at once.
 import {html} from '../vendor/preact.js';
 import {pathOfSale, post} from '../lib/api.js';
-import {moment, money, words} from '../lib/format.js';
+import {moment, money, some, words} from '../lib/format.js';
 import {Action} from './action.js';
 import {Confirm} from './confirm.js';
 import {OrderLink} from './table.js';
 
-/** `id` of what is sent again; `then` is told when it is due. */
+/** `id` of what is sent again; `then` is told when it is due. What the receiver had stopped goes out with it. */
 const Resend = ({sale, kind, id, then}) => html`
-  <${Action} label="Send now" about=${`${kind} ${id}`} done="on its way"
-    work=${() => post(pathOfSale(sale, `/${kind}/${encodeURIComponent(id)}/resend`)).then(then)} />`;
+  <${Action} label="Send now" about=${`${kind} ${id}`} done=${answer => (answer?.replayed > 1 ? `${some(answer.replayed, 'message')} on the way` : 'on its way')}
+    work=${async () => {
+      const answer = await post(pathOfSale(sale, `/${kind}/${encodeURIComponent(id)}/resend`));
+      await then();
+      return answer;
+    }} />`;
 
 const idOf = row => row.id ?? `${row.order}:${row.seq}`;
 
 export const messageColumns = (sale, then) => [
-  {head: 'Order', cell: ({order}) => html`<${OrderLink} sale=${sale} number=${order === '0' ? '' : order} />`, kind: 'fixed'},
-  {head: 'Message', cell: ({type, seq}) => `${type} (${seq})`, kind: 'wide'},
+  {head: 'Order', cell: ({order, data}) => html`<${OrderLink} sale=${sale} number=${order === '0' ? '' : data.order ?? order} />`, kind: 'fixed'},
+  {head: 'Message', cell: ({type, seq, data}) => `${type} (${seq})${data.amount ? `, ${money(data.amount, data.currency)}` : ''}`, kind: 'wide'},
   {head: 'Since', cell: ({at}) => moment(at), kind: 'fixed'},
   {head: 'State', cell: ({state, note}) => (state === 'due' && note ? 'tried again' : state)},
   {head: 'Attempts', cell: ({attempts}) => attempts, kind: 'number'},

@@ -33,7 +33,7 @@ function Letter({letter, sale, gone}) {
     <li class="card letter">
       <h2>${name}</h2>
       <p class="reason">${reason}</p>
-      ${order && html`<p class="small">${some(order.units, 'unit')}, issued ${moment(order.issued_at)}</p>`}
+      ${order && html`<p class="small">${some(order.units, 'unit')} of ${order.buyer}, issued ${moment(order.issued_at)}</p>`}
       <details><summary>What is in it</summary>
         <dl class="fields"><div><dt>entry</dt><dd>${entry}</dd></div>
           ${Object.entries(fields ?? {}).map(([field, value]) => html`<div key=${field}><dt>${field}</dt><dd>${value}</dd></div>`)}</dl>

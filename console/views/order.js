@@ -3,6 +3,7 @@ import {html, useRef} from '../vendor/preact.js';
 import {pathOfSale, post, randomKey} from '../lib/api.js';
 import {clock, count, moment, money, some, words} from '../lib/format.js';
 import {useLoaded} from '../lib/lists.js';
+import {linkTo} from '../lib/route.js';
 import {Confirm} from '../parts/confirm.js';
 import {Age, Badge, Refusal, Waiting} from '../parts/notice.js';
 import {messageColumns, refundColumns} from '../parts/sent.js';
@@ -45,7 +46,9 @@ function Facts({order, sale}) {
     order.state === 'awaiting' && order.due > 0 && sale.currency && ['To pay', money(order.due, sale.currency)],
     order.state === 'awaiting' && order.pay_by && ['Until', moment(order.pay_by)],
     ['Issued', moment(order.issued_at)], order.reason && ['Why it ended', order.reason], ['Id', order.id], ['Request', order.request],
-    !order.recorded && ['Database', 'does not have it yet'],
+    !order.recorded && ['Database', order.dead_letter
+      ? html`refused it: ${order.dead_letter.reason}. It is a <a href=${linkTo('sales', sale.name, 'letters')}>dead letter</a>`
+      : 'does not have it yet'],
   ].filter(Boolean);
   return html`<dl class="fields">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }

@@ -14,6 +14,7 @@ export function needs({trouble, last: {dead, messages, refunds_failing, payments
     trouble && [trouble, '', 1],
     dead > 0 && [some(dead, 'dead letter'), 'letters', dead],
     messages?.dead > 0 && [some(messages.dead, 'message') + ' not delivered', 'messages', messages.dead],
+    messages?.stopped > 0 && [`webhooks stopped by their receiver since ${moment(messages.stopped_since)}`, 'messages', messages.stopped],
     messages?.failing > 0 && [`webhooks fail since ${moment(messages.failing_since)}`, 'messages', messages.failing],
     refunds_failing > 0 && [some(refunds_failing, 'refund') + (refunds_failing === 1 ? ' fails' : ' fail'), 'refunds', refunds_failing],
     payments?.flagged > 0 && [some(payments.flagged, 'payment') + ' to look at', 'payments', payments.flagged],

@@ -7,6 +7,7 @@ import {useWord} from '../lib/route.js';
 import {Confirm} from '../parts/confirm.js';
 import {Title} from '../parts/frame.js';
 import {Choice, OrderLink, Pages, Table} from '../parts/table.js';
+import {AllMoney} from './records.js';
 
 const reason = [{name: 'reason', label: 'Why (it stays with the payment)', required: true, maxlength: 1000}];
 const needsPerson = ['flagged', 'waiting'];
@@ -75,4 +76,5 @@ export const Payments = ({sale}) => html`
 /** Also of sales that nobody knows. */
 export const AllPayments = () => html`
   <${Title} document="Payments">Payments<//>
-  <${List} path="/v1/operate/payments" />`;
+  <${List} path="/v1/operate/payments" />
+  <${AllMoney} />`;

@@ -34,11 +34,11 @@ export function Orders({sale}) {
     event.preventDefault();
     want(typed.trim());
   };
-  const empty = wanted || state ? html`<${Empty} title=${wanted ? `No order has the number, the id or the buyer “${wanted}”` : `No order is ${state}`} />`
+  const empty = wanted || state ? html`<${Empty} title=${wanted ? `No order has the number, the id or the buyer “${wanted}”, and none of the latest a part like it` : `No order is ${state}`} />`
                        : html`<${Empty} title="There are no orders yet">They are here when the database has them.<//>`;
   return html`
     <form class="row wrap search" role="search" onSubmit=${submit}>
-      <label class="field"><span>Number, id or buyer</span>
+      <label class="field"><span>Number, id or buyer; of the latest orders also a part</span>
         <input type="search" value=${typed} maxlength="128" spellcheck=${false} onInput=${event => type(event.target.value)} /></label>
       <${Choice} label="State" value=${state} choices=${[['', 'any'], ...states]} choose=${choose} />
       <button type="submit">Find</button>
@@ -51,7 +51,10 @@ export function Orders({sale}) {
 // Webhooks that the shop did not take, and sending them again.
 
 /** Whether the shop takes them, as far as the database says. */
-const Target = ({messages}) => messages?.failing > 0 && html`
+const Target = ({messages}) => messages?.stopped > 0 ? html`
+  <p class="refusal" role="alert"><strong>Stopped by the receiver since ${moment(messages.stopped_since)}: ${messages.last_failure || 'it answered 410'}</strong>
+    ${' '}${some(messages.stopped, 'message')} wait, and none is sent until you press Send all again.</p>`
+  : messages?.failing > 0 && html`
   <p class="refusal" role="alert"><strong>Not delivered since ${moment(messages.failing_since)}: ${messages.last_failure}</strong>
     ${' '}${some(messages.failing, 'message')} tried again by and by.</p>`;
 
@@ -67,13 +70,13 @@ export function Messages({sale}) {
     return answer;
   };
   const empty = state !== 'dead' ? 'There is none'
-    : messages?.failing > 0 ? 'None was given up yet' : 'All messages were delivered, or are on their way';
+    : messages?.failing > 0 || messages?.stopped > 0 ? 'None was given up yet' : 'All messages were delivered, or are on their way';
   return html`
     <${Target} messages=${messages} />
     <div class="row wrap search">
       <${Choice} label="Messages" value=${state} choose=${choose}
         choices=${[['dead', 'given up'], ['failing', 'not taken, tried again'], ['due', 'to send'], ['done', 'delivered']]} />
-      ${state === 'dead' && html`<${Action} label="Send all again" work=${replay} done=${({replayed}) => `${some(replayed, 'message')} on the way`} />`}
+      ${(state === 'dead' || messages?.stopped > 0) && html`<${Action} label="Send all again" work=${replay} done=${({replayed}) => `${some(replayed, 'message')} on the way`} />`}
     </div>
     <p class="small">What happened to orders is told to your shop. What it does not take is sent again, and given up after two days.</p>
     <${Pages} pages=${pages} empty=${empty}>
@@ -95,19 +98,43 @@ export function Refunds({sale}) {
     <//>`;
 }
 
-// Money by the day on which orders were issued, and by their state.
+// Money by day: what came in and went back, as the provider's statement has it; and what orders are worth, by their state.
+
+const minutes = () => -new Date().getTimezoneOffset();
+const movedColumns = [
+  {head: 'Day', cell: ({day}) => day},
+  {head: 'Provider', cell: ({provider}) => provider},
+  {head: 'Paid in', cell: ({paid, payments, currency}) => `${money(paid, currency)} (${count(payments)})`, kind: 'number'},
+  {head: 'Given back', cell: ({given_back, refunds, currency}) => `${money(given_back, currency)} (${count(refunds)})`, kind: 'number'},
+  {head: 'Net', cell: ({net, currency}) => money(net, currency), kind: 'number'},
+];
+
+const Moved = ({rows}) => html`
+  <p class="small">What came in, whatever became of it, and what went back on that day, by refunds and by payments that were sent back: compare it with your provider's statement.</p>
+  ${rows.length ? html`<${Table} caption="Money by day" columns=${movedColumns} rows=${rows} keyOf=${row => `${row.day} ${row.provider} ${row.currency}`} />`
+                : html`<${Empty} title="No money has come in yet" />`}`;
+
+/** Of all sales. */
+export function AllMoney() {
+  const {answer, problem, reload} = useLoaded(`/v1/operate/money?offset=${minutes()}`);
+  if (!answer) return html`<${Refusal} problem=${problem} again=${reload} />`;
+  return html`<section><h2>Money by day</h2><${Moved} rows=${answer.money} /></section>`;
+}
 
 export function Totals({sale}) {
-  const loaded = useLoaded(pathOfSale(sale.name, `/totals?offset=${-new Date().getTimezoneOffset()}`));
+  const loaded = useLoaded(pathOfSale(sale.name, `/totals?offset=${minutes()}`));
   const {answer, problem, reload} = loaded;
   if (!answer) return problem ? html`<${Refusal} problem=${problem} again=${reload} />` : html`<${Waiting} />`;
   const {days, currency} = answer;
   const rows = new Map();
   for (const {day, state, ...figures} of days) rows.set(day, {...(rows.get(day) ?? {day}), [state]: figures});
+  const worth = (amount, units) => (currency ? money(amount, currency) : some(units, 'unit'));
   const shown = figures => (!figures ? '–'
-    : html`<span>${currency ? money(figures.amount, currency) : some(figures.units, 'unit')}</span> <span>(${count(figures.orders)})</span>`);
+    : html`<span>${worth(figures.amount, figures.units)}</span> <span>(${count(figures.orders)})</span>${
+      figures.returned > 0 && html`, <span>${worth(figures.returned_amount, figures.returned)}</span> taken back`}`);
   const columns = [{head: 'Day', cell: ({day}) => day, kind: 'fixed'}, ...states.map(state => ({head: words(state), cell: row => shown(row[state]), kind: 'number'}))];
   return html`
+    ${currency && html`<${Moved} rows=${answer.money} />`}
     <p class="small">Price of the units that orders have, and how many orders, by the day on which they were issued.</p>
     ${rows.size ? html`<${Table} caption="Money by day and state" columns=${columns} rows=${[...rows.values()]} keyOf=${row => row.day} />`
                 : html`<${Empty} title="There are no orders yet" />`}

@@ -18,7 +18,7 @@ const parts = [
   ['Now', '', () => 0],
   ['Orders', 'orders', () => 0],
   ['Dead letters', 'letters', last => last.dead],
-  ['Webhooks', 'messages', last => (last.messages?.dead ?? 0) + (last.messages?.failing ?? 0)],
+  ['Webhooks', 'messages', last => (last.messages?.dead ?? 0) + (last.messages?.failing ?? 0) + (last.messages?.stopped ?? 0)],
   ['Payments', 'payments', last => last.payments?.flagged ?? 0],
   ['Refunds', 'refunds', last => last.refunds_failing ?? 0],
   ['Money', 'totals', () => 0],
@@ -159,6 +159,7 @@ function Money({sale}) {
           <div><dt><a href=${to('refunds')}>Refunds that fail</a></dt><dd>${count(sale.refunds_failing)}</dd></div>`}
         ${messages && html`
           <div><dt>Webhooks to send</dt><dd>${count(messages.due)}</dd></div>
+          <div><dt>Stopped by the receiver</dt><dd>${count(messages.stopped)}</dd></div>
           <div><dt>Not taken, tried again</dt><dd>${count(messages.failing)}</dd></div>
           <div><dt><a href=${to('messages')}>Not delivered</a></dt><dd>${count(messages.dead)}</dd></div>`}
       </dl>

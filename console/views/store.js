@@ -47,7 +47,7 @@ const seriesColumns = [
 
 export const Numbers = () => html`
   <${Polled} title="Numbers" members="series" path="/v1/operate/numbers"
-    empty=${html`<${Empty} title="No series has given a number yet">A sale takes its order numbers from one.<//>`}>
+    empty=${html`<${Empty} title="No series has given a number yet">Programs draw numbers from series; a sale counts its orders itself.<//>`}>
     ${series => html`<${Table} caption="Series" columns=${seriesColumns} rows=${series} keyOf=${row => `${row.name} ${row.period}`} />`}
   <//>`;
 

@@ -401,6 +401,20 @@ test('Console.SV12_APaymentIsSettledAndAMessageSentAgain', async t => {
   assert.deepEqual(page.record.faults, []);
 });
 
+test('Console.SV12_WhatTheReceiverHasStoppedIsSaidAndBegunAgain', async t => {
+  const stopped = copy(full);
+  stopped.messages = {...stopped.messages, dead: 0, failing: 0, stopped: 4, stopped_since: '2026-01-02T02:00:00.000Z', last_failure: 'http://shop.example answered 410'};
+  const {api, page} = await consoleOf(t, {sales: [stopped]});
+  await shows(page, 'webhooks stopped by their receiver since');
+  await visit(page, '#/sales/tea/messages', 'tea');
+  await shows(page, 'Stopped by the receiver since');
+  await shows(page, 'answered 410');
+  await page.locator('button ::-p-text(Send all again)').click();
+  await shows(page, '3 messages on the way');
+  assert.equal(api.asked.at(-1).path, '/v1/operate/sales/tea/messages/replay');
+  assert.deepEqual(page.record.faults, []);
+});
+
 test('Console.SV20_AnOrderIsFoundLookedAtAndTakenBack', async t => {
   const {api, page} = await consoleOf(t, {sales: [copy(full)]});
   await visit(page, '#/sales/tea/orders', 'tea');

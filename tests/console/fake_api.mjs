@@ -19,7 +19,7 @@ export function sale(name, members = {}) {
     by_state: {awaiting: 210, paid: 940, cancelled: 20, expired: 24, refunding: 2, refunded: 4},
     due: {next: '2026-01-02T03:10:00.000Z', within_minute: 3},
     payments: {waiting: 1, asking: 0, flagged: 0}, refunds: 2, refunds_failing: 0,
-    messages: {due: 4, dead: 0, failing: 0, failing_since: null, last_failure: ''},
+    messages: {due: 4, dead: 0, failing: 0, failing_since: null, stopped: 0, stopped_since: null, last_failure: ''},
     worker: {inserted: 1197, repeated: 0, claimed: 0, dead: 0, recoveries: 0, failures: 0, last_failure: ''},
     workers: [{name: 'shop1:4711:1', pending: 2, idle_ms: 12}, {name: 'shop2:990:1', pending: 1, idle_ms: 830}],
     lag: {entries: 3, oldest_ms: 15}, room: null, buckets: null, in_transfer: 0,
@@ -34,7 +34,7 @@ export const full = sale('tea', {
   dead: 2, payments: {waiting: 1, asking: 1, flagged: 1}, refunds_failing: 1, room: {...room}, in_transfer: 5,
   buckets: [0, 1, 2, 3].map(bucket => ({bucket, stock: 1250, sold: 300 + 40 * bucket, left: 950 - 40 * bucket})),
   answers: {admitted: 1200, repeated: 31, already_bought: 44, not_enough: 3, too_many_units: 1},
-  messages: {due: 4, dead: 3, failing: 2, failing_since: '2026-01-02T02:00:00.000Z', last_failure: 'http://shop.example answered 500'},
+  messages: {due: 4, dead: 3, failing: 2, failing_since: '2026-01-02T02:00:00.000Z', stopped: 0, stopped_since: null, last_failure: 'http://shop.example answered 500'},
   closes_at: '2026-01-03T00:00:00.000Z',
 });
 
@@ -44,9 +44,12 @@ const order = n => ({id: String(7_000_000_000_000_000 + n), number: `TEA20260102
 const tagOf = ({state, version}) => `"${state}-${version}"`;
 
 const messages = state => [1, 2, 3].map(seq => ({id: `${order(1).id}:${seq}`, order: order(1).id, seq, type: 'order.paid', at: '2026-01-02T03:04:05.000Z',
-                                                 attempts: 8, state, note: 'http://shop.example answered 500', data: {}}));
+                                                 attempts: 8, state, note: 'http://shop.example answered 500',
+                                                 data: {order: order(1).number, amount: 500, currency: 'CNY'}}));
 const refunds = [2, 3].map(seq => ({id: `${order(1).id}:${seq}`, key: `${order(1).id}.${seq}`, order: order(1).number, amount: 500 ** (seq - 1), currency: 'CNY',
                                     provider: 'acme', payment: 'evt_9', state: 'asked', failed: 3, note: 'http://bank.example answered 503'}));
+
+const moved = [{day: '2026-01-02', provider: 'acme', currency: 'CNY', payments: 940, paid: 470_000, refunds: 2, given_back: 1000, net: 469_000}];
 
 /** A refusal, thrown by a handler below. */
 const refusal = (status, title, detail = '', members = {}) => ({status, body: {type: 'urn:sluice:problem:x', title, status, ...(detail && {detail}), ...members}});
@@ -209,7 +212,8 @@ export class FakeApi {
       messages: {messages: messages(query.get('state')), next: null},
       refunds: {refunds: this.refunds.filter(({state}) => (query.get('state') === 'done') === (state === 'done')), next: null},
       totals: {currency: 'CNY', days: [['2026-01-02', 'paid', 940], ['2026-01-02', 'expired', 1_234_567], ['2026-01-02', 'cancelled', 1_234_567], ['2026-01-02', 'awaiting', 210], ['2026-01-01', 'refunded', 4]].map(
-        ([day, state, orders]) => ({day, state, orders, units: orders, amount: 500 * orders}))},
+        ([day, state, orders]) => ({day, state, orders, units: orders, amount: 500 * orders, returned: 2, returned_amount: 1000})), money: moved},
+      money: {money: moved},
       payments: {payments: this.payments.filter(each => each.state === query.get('state') && (path.split('/').length === 4 || each.sale === 'tea')), next: null},
       orders: {orders: [1, 2, 3, 4, 5].map(n => this.its(query.get('after') ? n + 5 : n)).filter(each => !state || each.number === state || each.buyer === state)
         .filter(each => !query.get('state') || each.state === query.get('state')),
@@ -223,7 +227,7 @@ export class FakeApi {
   #order(path) {
     const [number] = path.split('/').slice(-1);
     const n = [1, 2, 3, 4, 5, 6, 7, 8].find(each => [order(each).number, order(each).id].includes(number));
-    if (!n) return refusal(404, 'You have no such order');
+    if (!n) return refusal(404, 'There is no such order');
     ++this.looks;
     return {status: 200, body: {...this.its(n), recorded: true, request: 'r-1', due: 0, refunds: this.refunds.map(({order: _, id: __, ...refund}) => refund),
       payments: this.payments.filter(each => each.sale === 'tea'), messages: messages('dead').slice(0, 2),

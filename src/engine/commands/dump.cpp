@@ -178,8 +178,8 @@ std::vector<std::vector<std::string>> commands_of(std::string_view value, std::s
   return commands;
 }
 
-/// What the commands log of themselves is dropped: one RESTORE says it all. False: the value is none
-/// that they make, and a part of it may be there.
+/// What the commands log of themselves is dropped: one RESTORE says it all. False: they cannot make
+/// such a value, and a part of it may be there.
 bool run_all(Context& context, const std::vector<std::vector<std::string>>& commands) {
   const auto before = context.mark();
   const bool is_made = std::ranges::all_of(commands, [&](const auto& command) {

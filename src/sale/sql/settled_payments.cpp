@@ -147,8 +147,9 @@ std::optional<Refund> SqlOrderPayments::take_payment_refund(const std::string& p
 
 bool SqlOrderPayments::payment_refund_done(const Refund& refund) {
   return sessions_.in_transaction([&](Connection& at) {
-    return change_payment(at.sql, "state = 'refunded', failure = ''", is_going_back,
-                          payment_of(refund));
+    return change_payment(
+        at.sql, fmt::format("state = 'refunded', failure = '', due_us = {}", dialect().now_us),
+        is_going_back, payment_of(refund));
   });
 }
 

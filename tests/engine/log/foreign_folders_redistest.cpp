@@ -147,7 +147,8 @@ std::vector<Layout> layouts() {
       {"log of another name in another folder",
        also(with_log, {"appendfilename shop.aof", "appenddirname logs"})},
       {"snapshot", snapshot},
-      {"snapshot of another name", also(snapshot, {"dbfilename shop.rdb"})},
+      {"snapshot of another name", also(snapshot, {"dbfilename shop.rdb"}), [](const fs::path&) {},
+       true},
       // What does not begin as a snapshot is not known for one under such a name.
       {"snapshot of any name", also(snapshot, {"dbfilename shop"}), [](const fs::path&) {}, true},
       {"single file", with_log, [](const fs::path& folder) { as_redis_6(folder, single); }},
