@@ -86,7 +86,7 @@ for (const [name, view] of [['InLight', {}], ['InDark', {scheme: 'dark'}], ['At3
       assert.ok(wide <= room, `${hash} is ${wide} wide where there are ${room}`);
     }
     assert.deepEqual(page.record.faults, []);
-    });
+  }, 240_000);
 }
 
 test('Console.V50_AxeFindsNothingInRareStates', async t => {
