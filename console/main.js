@@ -5,15 +5,13 @@ import {linkTo, route} from './lib/route.js';
 import {useSignal} from './lib/signal.js';
 import {Frame, Title} from './parts/frame.js';
 import {Empty, Refusal} from './parts/notice.js';
-import {Journal} from './views/journal.js';
-import {Letters} from './views/letters.js';
 import {Login} from './views/login.js';
 import {Order} from './views/order.js';
 import {Overview} from './views/overview.js';
 import {AllPayments, Payments} from './views/payments.js';
-import {Messages, Orders, Refunds, Totals} from './views/records.js';
+import {Letters, Messages, Orders, Refunds, Totals} from './views/records.js';
 import {Sale, SaleFrame} from './views/sale.js';
-import {Locks, Numbers, Proxies} from './views/store.js';
+import {Journal, Locks, Numbers, Proxies} from './views/store.js';
 
 const views = {payments: AllPayments, locks: Locks, numbers: Numbers, proxies: Proxies, journal: Journal};
 const ofSale = {'': Sale, orders: Orders, order: Order, letters: Letters, messages: Messages, payments: Payments, refunds: Refunds, totals: Totals};

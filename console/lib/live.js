@@ -53,7 +53,7 @@ function disconnect() {
 function lose(problem) {
   disconnect();
   if (problem.status === 401) {
-    const ended = live.value.session && new Problem({title: 'Your login has ended', detail: `${problem.title}${problem.detail && `: ${problem.detail}`}.`});
+    const ended = live.value.session && new Problem({title: 'Your login has ended', detail: problem.detail});
     live.set({phase: 'login', session: null, snapshot: null, problem: ended});
     return;
   }

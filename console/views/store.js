@@ -1,14 +1,15 @@
-// What the store and its proxies have beside sales: locks, numbers, rings.
+// What the store and its proxies have beside sales: locks, numbers, rings; and who did what.
 import {html} from '../vendor/preact.js';
-import {count, duration, words} from '../lib/format.js';
-import {useLoaded} from '../lib/lists.js';
+import {count, duration, moment, money, words} from '../lib/format.js';
+import {useLoaded, usePages} from '../lib/lists.js';
 import {Title} from '../parts/frame.js';
-import {Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
-import {Table} from '../parts/table.js';
+import {Age, Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
+import {OrderLink, Pages, Table} from '../parts/table.js';
 
 /** A list that is asked for again and again. A service that does not have it at all has none of it. */
 function Polled({title, path, members, empty, children}) {
-  const {answer, problem} = useLoaded(path);
+  const loaded = useLoaded(path);
+  const {answer, problem} = loaded;
   const rows = answer?.[members] ?? (problem?.status === 404 ? [] : null);
   return html`
     <${Title} document=${title}>${title}<//>
@@ -16,6 +17,7 @@ function Polled({title, path, members, empty, children}) {
     ${!rows && !problem && html`<${Waiting} />`}
     ${rows?.length === 0 && empty}
     ${rows?.length > 0 && children(rows)}
+    <${Age} of=${loaded} />
     ${answer?.truncated && html`<p class="small">There are more than are shown.</p>`}`;
 }
 
@@ -75,3 +77,25 @@ const Proxy = ({proxy: {url, reachable, why, pools}}) => html`
       <h3 key=${`${name} name`}>${name}</h3>
       <${Table} key=${name} caption=${`Servers of ${name}`} columns=${serverColumns} rows=${servers} keyOf=${row => row.name} />`)}
   </section>`;
+
+// Who did what, the newest first.
+
+const journalColumns = [
+  {head: 'At', cell: ({at}) => html`<time datetime=${at}>${moment(at)}</time>`, kind: 'fixed'},
+  {head: 'Operator', cell: ({operator}) => operator},
+  {head: 'Action', cell: ({action}) => words(action)},
+  {head: 'Of', cell: ({target, order, amount, currency}) => html`${target} ${order && html`<${OrderLink} sale=${target} number=${order} />`} ${amount ? money(amount, currency) : ''}`, kind: 'wide'},
+  {head: 'Detail', cell: ({detail}) => detail || '–', kind: 'wide'},
+  {head: 'Outcome', cell: ({outcome}) => (outcome.length > 20 ? outcome
+    : html`<${Badge} kind=${outcome === 'done' ? 'good' : 'warn'}>${outcome === 'begun' ? 'not known' : outcome}<//>`), kind: 'wide'},
+];
+
+export function Journal() {
+  const pages = usePages('/v1/operate/journal', 'entries');
+  const empty = html`<${Empty} title="Nobody has done anything yet">Each action of an operator is written down here before it is done.<//>`;
+  return html`
+    <${Title} document="Journal">Journal<//>
+    <${Pages} pages=${pages} empty=${empty}>
+      ${rows => html`<${Table} caption="Journal" columns=${journalColumns} rows=${rows} keyOf=${row => row.id} />`}
+    <//>`;
+}

@@ -94,9 +94,11 @@ Expected<Operator, http::Response> Operators::by_cookie(const http::Request& req
   const auto claims = cookies_.check(word, audience, clock_.wall());
   const auto key = claims ? find_key(claims->subject) : std::nullopt;
   const auto named = claims ? claims->more.find(key_claim) : decltype(claims->more.end()){};
-  if (!key || named == claims->more.end() || named->second != key->mark() ||
-      ended_.has(claims->nonce))
+  if (!claims || ended_.has(claims->nonce))
     return refuse_operator(problems::unknown_key, the_login_has_ended);
+  if (!key || named == claims->more.end() || named->second != key->mark())
+    return refuse_operator(problems::unknown_key,
+                           "the key of this login is not among those of --shop-keys any more");
   return Operator{.id = claims->subject,
                   .may_act = std::ranges::count(key->scopes, Scope::operate) > 0,
                   .login = claims->nonce,

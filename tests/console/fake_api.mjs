@@ -194,7 +194,8 @@ export class FakeApi {
     if (method === 'GET') return /\/orders\/[^/]+$/.test(path) ? this.#order(path) : {status: 200, body: this.#list(path, query)};
     const tag = request.headers['if-match'];
     this.asked.push({path, body, tag});
-    const answer = this.isHanging ? refusal(503, 'The store failed; the request had no effect') : this.#act(decodeURIComponent(path), body, tag);
+    const answer = this.isHanging
+      ? refusal(503, 'Whether the request had an effect is unknown: repeat it with the same key', '', {type: 'urn:sluice:problem:effect-unknown'}) : this.#act(decodeURIComponent(path), body, tag);
     if (answer.status < 400) this.done.push(path);
     this.journal.unshift({id: String(this.journal.length + 1), at: new Date().toISOString(), operator: 'ann', action: path.split('/').at(-1),
                           target: decodeURIComponent(path.split('/')[4]), detail: body ? JSON.stringify(body) : '', outcome: answer.status < 400 ? 'done' : 'refused'});
