@@ -46,6 +46,7 @@ set(sluice_sanitizer_table
   "embedded_store_test | but TimeTest.OfTenThousandKeys* | but TimeTest.OfTenThousandKeys* | a cost is counted"
   "append_log_test | all | but AppendLog.E09_* AppendLog.LoadsAPrefix* | one thread in these"
   "append_log_redistest | all | none | one thread"
+  "snapshot_redistest | all | none | one thread"
   # http
   "http_test | all | in proxy_protocol_test.cpp server_test.cpp stream_test.cpp | one thread in the others"
   "http_idle_test | all | none | one thread"

@@ -14,29 +14,40 @@ export async function problemOf(response) {
                       status: response.status});
 }
 
-/** The answer to a question, of JSON; null for one without a body. Throws Problem. */
-export async function ask(method, path, body, key) {
+/** What a repeat under the same key may do, a person is told in words of the page. */
+const unknown = key => ({
+  title: 'It is not known whether this was done',
+  detail: key ? 'Press again: however often it is pressed, it is done once.' : 'Look before you repeat it.',
+});
+
+/**
+ * The answer to a question, of JSON, with its `tag`; null for one without a body. Throws Problem.
+ * `key`: by which a repeat is known. `tag`: of what was seen; what has changed since is refused.
+ */
+export async function ask(method, path, body, {key, tag} = {}) {
   let response;
   try {
     response = await fetch(path, {
       method,
-      headers: {...(body !== undefined && {'Content-Type': 'application/json'}), ...(key && {'Idempotency-Key': key})},
+      headers: {...(body !== undefined && {'Content-Type': 'application/json'}), ...(key && {'Idempotency-Key': key}),
+                ...(tag && {'If-Match': tag})},
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: 'no-store',
     });
   } catch {
-    throw new Problem({
-      title: 'The service cannot be reached',
-      detail: method === 'GET' ? '' : 'It is not known whether this was done. Look before you repeat it.',
-    });
+    throw new Problem(method === 'GET' ? {title: 'The service cannot be reached'} : unknown(key));
   }
-  if (!response.ok) throw await problemOf(response);
-  return response.status === 204 ? null : response.json();
+  if (!response.ok) {
+    const problem = await problemOf(response);
+    throw Object.assign(problem, problem.members.type?.endsWith('effect-unknown') && unknown(key));
+  }
+  if (response.status === 204) return null;
+  const seen = response.headers.get('ETag');
+  return {...await response.json(), ...(seen && {tag: seen})};
 }
 
 export const get = path => ask('GET', path);
-/** `key`: by which a repeat is known. */
-export const post = (path, body, key) => ask('POST', path, body, key);
+export const post = (path, body, how) => ask('POST', path, body, how);
 export const randomKey = () => Array.from(crypto.getRandomValues(new Uint32Array(4)), n => n.toString(36)).join('-');
 
 export const pathOfSale = (sale, rest = '') => `/v1/operate/sales/${encodeURIComponent(sale)}${rest}`;

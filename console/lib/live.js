@@ -5,7 +5,7 @@ import {signal} from './signal.js';
 
 /**
  * phase: 'starting'  nothing is known yet
- *        'login'     the service does not know who asks
+ *        'login'     the service does not know who asks; of a login that has ended `problem` says why
  *        'live'      a snapshot came within the last seconds
  *        'lost'      there is no connection; `snapshot`, if any, is the last one
  *        'refused'   the service does not want this page: `problem` says why
@@ -30,11 +30,14 @@ let later = 0;
 export async function connect() {
   disconnect();
   const mine = attempt = new AbortController();
+  const began = performance.now();
   try {
     const session = await ask('GET', '/v1/operate/session');
     if (mine.signal.aborted) return;
     live.merge({session});
     await follow(mine);
+    if (mine !== attempt) return;
+    if (live.value.phase === 'live' && performance.now() - began > 1000) return connect();  // it may say why
     throw new Problem({title: 'The service has ended the connection'});
   } catch (problem) {
     if (mine === attempt) lose(problem);
@@ -50,7 +53,8 @@ function disconnect() {
 function lose(problem) {
   disconnect();
   if (problem.status === 401) {
-    live.set({phase: 'login', session: null, snapshot: null, problem: null});
+    const ended = live.value.session && new Problem({title: 'Your login has ended', detail: `${problem.title}${problem.detail && `: ${problem.detail}`}.`});
+    live.set({phase: 'login', session: null, snapshot: null, problem: ended});
     return;
   }
   if (problem.status === 403 || problem.status === 404) {
@@ -94,9 +98,22 @@ function take(event) {
   const snapshot = JSON.parse(data.join('\n'));
   failures = 0;
   remember(snapshot);
+  for (const sale of snapshot.sales) recall(sale, live.value.snapshot?.sales.find(({name}) => name === sale.name), snapshot.now);
   tell(live.value, snapshot);
   live.merge({phase: 'live', snapshot, problem: null});
   return true;
+}
+
+const recalled = ['dead', 'messages', 'payments', 'refunds_failing', 'room'];
+
+/** `sale.last`: what was said last of what needs people; where that is not of now, `sale.last_at` says of when it is. */
+function recall(sale, before, now) {
+  sale.last = {};
+  for (const name of recalled) {
+    sale.last[name] = sale[name] ?? before?.last[name] ?? null;
+    if (sale.last[name] !== (sale[name] ?? null)) sale.last_at = before.last_at ?? before.at;
+  }
+  sale.at = now;
 }
 
 /** What has changed so that an operator should hear of it. */

@@ -3,11 +3,17 @@ import {html, useEffect, useRef, useState} from '../vendor/preact.js';
 import {announcement, mayAct} from '../lib/live.js';
 import {Refusal} from './notice.js';
 
-/** Runs `work` once at a time; `what` is told when it is done. */
+const shownFor = 6000;
+
+/** Runs `work` once at a time; `what` is told for a while when it is done. */
 export function useAction(work, what) {
   const [state, set] = useState({busy: false, problem: null, done: ''});
   const seen = useRef(true);
   useEffect(() => () => { seen.current = false; }, []);
+  useEffect(() => {
+    const timer = state.done && setTimeout(() => set(old => ({...old, done: ''})), shownFor);
+    return () => clearTimeout(timer);
+  }, [state.done]);
   const run = async (...arguments_) => {
     if (state.busy) return false;
     set({busy: true, problem: null, done: ''});

@@ -1,6 +1,6 @@
 // What stands around every view: the name, the ways, how the connection is.
 import {html, useEffect, useRef, useState} from '../vendor/preact.js';
-import {clock, duration} from '../lib/format.js';
+import {clock, duration, some} from '../lib/format.js';
 import {announcement, connect, logOut} from '../lib/live.js';
 import {linkTo} from '../lib/route.js';
 import {useSignal} from '../lib/signal.js';
@@ -57,7 +57,7 @@ function Process({process, session}) {
     <footer>
       <span>${process.name}</span>
       <span>up ${duration(process.uptime_s * 1000)}</span>
-      <span>${process.connections} connections</span>
+      <span>${some(process.connections, 'connection')}</span>
       <span>${process.requests_per_s.toFixed(1)} requests/s</span>
       ${session && html`<span>Sluice ${session.version}</span>`}
     </footer>`;

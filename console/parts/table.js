@@ -1,9 +1,11 @@
 // Tables, whose rows become cards where there is little room. The roles are said aloud: a browser forgets them
 // when a style changes `display`.
 import {html} from '../vendor/preact.js';
-import {Empty, Refusal, Waiting} from './notice.js';
+import {words} from '../lib/format.js';
+import {linkTo} from '../lib/route.js';
+import {Age, Empty, Refusal, Waiting} from './notice.js';
 
-/** columns: [{head, cell: row => …, kind: 'number' | 'wide'}] */
+/** columns: [{head, cell: row => …, kind: 'number' | 'fixed' | 'wide'}]; those that are fixed are never broken, nor numbers. */
 export function Table({caption, columns, rows, keyOf}) {
   return html`
     <div class="table" role="table" aria-label=${caption}>
@@ -28,5 +30,22 @@ export function Pages({pages, empty, children}) {
     ${!rows && busy && html`<${Waiting} />`}
     ${rows?.length === 0 && (typeof empty === 'string' ? html`<${Empty} title=${empty} />` : empty)}
     ${rows?.length > 0 && children(rows)}
+    <${Age} of=${pages} />
     ${next && html`<p><button type="button" onClick=${more}>${busy ? 'Asking …' : 'More'}</button></p>`}`;
 }
+
+// What lists are narrowed by and lead to.
+
+/** One of some words; choices: [[value, label]], or values that are their own labels. */
+export const Choice = ({label, value, choices, choose}) => html`
+  <label class="field"><span>${label}</span>
+    <select value=${value} onChange=${event => choose(event.target.value)}>
+      ${choices.map(choice => {
+        const [name, shown] = Array.isArray(choice) ? choice : [choice, words(choice)];
+        return html`<option key=${name} value=${name} selected=${name === value}>${shown}</option>`;
+      })}
+    </select></label>`;
+
+/** The number of an order, which leads to its page. */
+export const OrderLink = ({sale, number}) =>
+  (sale && number ? html`<a href=${linkTo('sales', sale, 'order', number)}>${number}</a>` : number || '–');

@@ -10,7 +10,7 @@ import {Empty} from '../parts/notice.js';
 import {Pages} from '../parts/table.js';
 
 export function Letters({sale}) {
-  const pages = usePages(pathOfSale(sale.name, '/dead-letters'), 'letters', sale.dead);
+  const pages = usePages(pathOfSale(sale.name, '/dead-letters'), 'letters');
   const empty = html`<${Empty} title="There are no dead letters">An order that the database refuses for good is set aside here.<//>`;
   return html`
     <p class="small">Orders that buyers were told of, and that the database refused. Their units are sold until you settle them.</p>
@@ -33,7 +33,7 @@ function Letter({letter, sale, gone}) {
     <li class="card letter">
       <h2>${name}</h2>
       <p class="reason">${reason}</p>
-      ${order && html`<p class="small">${some(order.units, 'unit')}, issued ${moment(order.issued_at)}</p>`}
+      ${order && html`<p class="small">${some(order.units, 'unit')} of ${order.buyer}, issued ${moment(order.issued_at)}</p>`}
       <details><summary>What is in it</summary>
         <dl class="fields"><div><dt>entry</dt><dd>${entry}</dd></div>
           ${Object.entries(fields ?? {}).map(([field, value]) => html`<div key=${field}><dt>${field}</dt><dd>${value}</dd></div>`)}</dl>

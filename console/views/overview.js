@@ -8,15 +8,16 @@ import {Spark} from '../parts/chart.js';
 import {Title} from '../parts/frame.js';
 import {Empty, StateBadge} from '../parts/notice.js';
 
-/** What an operator should look at: [words, part of the sale's pages]. */
-export function needs(sale) {
+/** What an operator should look at: [words, part of the sale's pages, how many]. */
+export function needs({trouble, last: {dead, messages, refunds_failing, payments}}) {
   return [
-    sale.trouble && [sale.trouble, ''],
-    sale.dead > 0 && [some(sale.dead, 'dead letter'), 'letters'],
-    sale.messages?.dead > 0 && [some(sale.messages.dead, 'message') + ' not delivered', 'messages'],
-    sale.messages?.failing > 0 && [`webhooks fail since ${moment(sale.messages.failing_since)}`, 'messages'],
-    sale.refunds_failing > 0 && [some(sale.refunds_failing, 'refund') + (sale.refunds_failing === 1 ? ' fails' : ' fail'), 'refunds'],
-    sale.payments?.flagged > 0 && [some(sale.payments.flagged, 'payment') + ' to look at', 'payments'],
+    trouble && [trouble, '', 1],
+    dead > 0 && [some(dead, 'dead letter'), 'letters', dead],
+    messages?.dead > 0 && [some(messages.dead, 'message') + ' not delivered', 'messages', messages.dead],
+    messages?.stopped > 0 && [`webhooks stopped by their receiver since ${moment(messages.stopped_since)}`, 'messages', messages.stopped],
+    messages?.failing > 0 && [`webhooks fail since ${moment(messages.failing_since)}`, 'messages', messages.failing],
+    refunds_failing > 0 && [some(refunds_failing, 'refund') + (refunds_failing === 1 ? ' fails' : ' fail'), 'refunds', refunds_failing],
+    payments?.flagged > 0 && [some(payments.flagged, 'payment') + ' to look at', 'payments', payments.flagged],
   ].filter(Boolean);
 }
 
@@ -39,8 +40,8 @@ export function Overview({snapshot}) {
     </div>
     ${process.trouble && html`<p class="refusal" role="alert"><strong>${process.trouble}</strong></p>`}
     ${snapshot.payments_of_no_sale > 0 && html`
-      <p class="refusal" role="alert"><a href=${linkTo('payments')}>${some(snapshot.payments_of_no_sale, 'payment')} of sales that nobody knows</a></p>`}
-    <${Totals} sales=${sales} />
+      <p class="refusal" role="alert"><a href=${`${linkTo('payments')}?state=waiting`}>${some(snapshot.payments_of_no_sale, 'payment')} of sales that nobody knows</a></p>`}
+    <${Totals} sales=${sales} strays=${snapshot.payments_of_no_sale ?? 0} />
     ${sales.length === 0 && html`<${NoSales} />`}
     ${sales.length > 0 && shown.length === 0 && html`<${Empty} title=${`No sale${snapshot.truncated ? ' that is shown' : ''} has “${wanted}” in its name`} />`}
     <ul class="sales">${shown.map(sale => html`<${Card} key=${sale.name} sale=${sale} />`)}</ul>
@@ -50,15 +51,16 @@ export function Overview({snapshot}) {
     ${snapshot.truncated && html`<p class="small">${count(sales.length)} of ${count(snapshot.sales_in_all)} sales are shown. The others are asked for at <code>/v1/operate</code>.</p>`}`;
 }
 
-function Totals({sales}) {
-  const sum = of => sales.reduce((all, sale) => all + (of(sale) ?? 0), 0);
+/** What is over is not to be sold any more; what has been archived nobody has to look at. */
+function Totals({sales, strays}) {
+  const sum = of => sales.reduce((all, sale) => all + (sale.state === 'archived' ? 0 : of(sale) ?? 0), 0);
   return html`
     <dl class="totals">
       <div><dt>admitted a second</dt><dd>${rate(sum(sale => sale.admitted_per_s))}</dd></div>
-      <div><dt>units left</dt><dd>${count(sum(sale => sale.left))}</dd></div>
+      <div><dt>units left</dt><dd>${count(sum(sale => (sale.state === 'closed' ? 0 : sale.left)))}</dd></div>
       <div><dt>orders</dt><dd>${count(sum(sale => sale.orders))}</dd></div>
       <div><dt>waiting for their turn</dt><dd>${count(sum(sale => sale.room?.waiting))}</dd></div>
-      <div><dt>to look at</dt><dd>${count(sales.filter(sale => needs(sale).length).length)}</dd></div>
+      <div><dt>to look at</dt><dd>${count(strays + sum(sale => needs(sale).reduce((all, [, , n]) => all + n, 0)))}</dd></div>
     </dl>`;
 }
 

@@ -1,14 +1,13 @@
 // What the database keeps of a sale: its orders, its webhooks, its refunds, its money by day.
-import {html, useState} from '../vendor/preact.js';
+import {html, useEffect, useState} from '../vendor/preact.js';
 import {pathOfSale, post} from '../lib/api.js';
 import {count, moment, money, some, words} from '../lib/format.js';
 import {useLoaded, usePages} from '../lib/lists.js';
+import {useWord} from '../lib/route.js';
 import {Action} from '../parts/action.js';
-import {Choice} from '../parts/choice.js';
-import {Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
-import {OrderLink} from '../parts/order_link.js';
+import {Age, Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
 import {messageColumns, refundColumns} from '../parts/sent.js';
-import {Pages, Table} from '../parts/table.js';
+import {Choice, OrderLink, Pages, Table} from '../parts/table.js';
 
 // Orders by number, id, buyer or state.
 
@@ -16,29 +15,30 @@ const states = ['awaiting', 'paid', 'cancelled', 'expired', 'refunding', 'refund
 export const stateKinds = {paid: 'good', awaiting: 'warn', refunding: 'warn'};
 
 const orderColumns = sale => [
-  {head: 'Number', cell: ({number}) => html`<${OrderLink} sale=${sale} number=${number} />`, kind: 'wide'},
+  {head: 'Number', cell: ({number}) => html`<${OrderLink} sale=${sale} number=${number} />`, kind: 'fixed'},
   {head: 'Buyer', cell: ({buyer}) => buyer ?? '–', kind: 'wide'},
-  {head: 'Units', cell: ({units, returned}) => (returned > 0 ? `${count(units)}, ${count(returned)} back` : count(units)), kind: 'number'},
+  {head: 'Units', cell: ({units, returned}) => (returned > 0 ? `${count(units - returned)} of ${count(units)}` : count(units)), kind: 'number'},
   {head: 'State', cell: ({state}) => html`<${Badge} kind=${stateKinds[state] ?? 'plain'}>${words(state)}<//>`},
-  {head: 'Issued', cell: ({issued_at}) => moment(issued_at)},
-  {head: 'Id', cell: ({id}) => id, kind: 'wide'},
+  {head: 'Issued', cell: ({issued_at}) => moment(issued_at), kind: 'fixed'},
+  {head: 'Id', cell: ({id}) => id, kind: 'fixed'},
 ];
 
 export function Orders({sale}) {
-  const [typed, type] = useState('');
-  const [wanted, want] = useState('');
-  const [state, choose] = useState('');
+  const [wanted, want] = useWord('q');
+  const [state, choose] = useWord('state');
+  const [typed, type] = useState(wanted);
+  useEffect(() => type(wanted), [wanted]);
   const query = new URLSearchParams({...(wanted && {q: wanted}), ...(state && {state})}).toString();
   const pages = usePages(pathOfSale(sale.name, `/orders${query && `?${query}`}`), 'orders');
   const submit = event => {
     event.preventDefault();
     want(typed.trim());
   };
-  const empty = wanted || state ? html`<${Empty} title=${wanted ? `No order has the number, the id or the buyer “${wanted}”` : `No order is ${state}`} />`
+  const empty = wanted || state ? html`<${Empty} title=${wanted ? `No order has the number, the id or the buyer “${wanted}”, and none of the latest a part like it` : `No order is ${state}`} />`
                        : html`<${Empty} title="There are no orders yet">They are here when the database has them.<//>`;
   return html`
     <form class="row wrap search" role="search" onSubmit=${submit}>
-      <label class="field"><span>Number, id or buyer</span>
+      <label class="field"><span>Number, id or buyer; of the latest orders also a part</span>
         <input type="search" value=${typed} maxlength="128" spellcheck=${false} onInput=${event => type(event.target.value)} /></label>
       <${Choice} label="State" value=${state} choices=${[['', 'any'], ...states]} choose=${choose} />
       <button type="submit">Find</button>
@@ -51,28 +51,32 @@ export function Orders({sale}) {
 // Webhooks that the shop did not take, and sending them again.
 
 /** Whether the shop takes them, as far as the database says. */
-const Target = ({messages}) => messages?.failing > 0 && html`
+const Target = ({messages}) => messages?.stopped > 0 ? html`
+  <p class="refusal" role="alert"><strong>Stopped by the receiver since ${moment(messages.stopped_since)}: ${messages.last_failure || 'it answered 410'}</strong>
+    ${' '}${some(messages.stopped, 'message')} wait, and none is sent until you press Send all again.</p>`
+  : messages?.failing > 0 && html`
   <p class="refusal" role="alert"><strong>Not delivered since ${moment(messages.failing_since)}: ${messages.last_failure}</strong>
     ${' '}${some(messages.failing, 'message')} tried again by and by.</p>`;
 
 export function Messages({sale}) {
   const {messages} = sale;
   const path = pathOfSale(sale.name, '/messages');
-  const [state, choose] = useState(messages?.dead === 0 && messages.failing > 0 ? 'failing' : 'dead');
-  const pages = usePages(`${path}?state=${state}`, 'messages', messages?.dead);
+  const [usual] = useState(messages?.dead === 0 && messages.failing > 0 ? 'failing' : 'dead');
+  const [state, choose] = useWord('state', usual);
+  const pages = usePages(`${path}?state=${encodeURIComponent(state)}`, 'messages');
   const replay = async () => {
     const answer = await post(`${path}/replay`);
     await pages.reload();
     return answer;
   };
   const empty = state !== 'dead' ? 'There is none'
-    : messages?.failing > 0 ? 'None was given up yet' : 'All messages were delivered, or are on their way';
+    : messages?.failing > 0 || messages?.stopped > 0 ? 'None was given up yet' : 'All messages were delivered, or are on their way';
   return html`
     <${Target} messages=${messages} />
     <div class="row wrap search">
       <${Choice} label="Messages" value=${state} choose=${choose}
         choices=${[['dead', 'given up'], ['failing', 'not taken, tried again'], ['due', 'to send'], ['done', 'delivered']]} />
-      ${state === 'dead' && html`<${Action} label="Send all again" work=${replay} done=${({replayed}) => `${some(replayed, 'message')} on the way`} />`}
+      ${(state === 'dead' || messages?.stopped > 0) && html`<${Action} label="Send all again" work=${replay} done=${({replayed}) => `${some(replayed, 'message')} on the way`} />`}
     </div>
     <p class="small">What happened to orders is told to your shop. What it does not take is sent again, and given up after two days.</p>
     <${Pages} pages=${pages} empty=${empty}>
@@ -83,8 +87,8 @@ export function Messages({sale}) {
 // Refunds of orders.
 
 export function Refunds({sale}) {
-  const [state, choose] = useState('failing');
-  const pages = usePages(pathOfSale(sale.name, `/refunds?state=${state}`), 'refunds', sale.refunds_failing);
+  const [state, choose] = useWord('state', 'failing');
+  const pages = usePages(pathOfSale(sale.name, `/refunds?state=${encodeURIComponent(state)}`), 'refunds');
   return html`
     <div class="row wrap search">
       <${Choice} label="Refunds" value=${state} choices=${['failing', ['asked', 'to do'], 'done']} choose=${choose} />
@@ -94,19 +98,45 @@ export function Refunds({sale}) {
     <//>`;
 }
 
-// Money by the day on which orders were issued, and by their state.
+// Money by day: what came in and went back, as the provider's statement has it; and what orders are worth, by their state.
+
+const minutes = () => -new Date().getTimezoneOffset();
+const movedColumns = [
+  {head: 'Day', cell: ({day}) => day},
+  {head: 'Provider', cell: ({provider}) => provider},
+  {head: 'Paid in', cell: ({paid, payments, currency}) => `${money(paid, currency)} (${count(payments)})`, kind: 'number'},
+  {head: 'Given back', cell: ({given_back, refunds, currency}) => `${money(given_back, currency)} (${count(refunds)})`, kind: 'number'},
+  {head: 'Net', cell: ({net, currency}) => money(net, currency), kind: 'number'},
+];
+
+const Moved = ({rows}) => html`
+  <p class="small">What came in, whatever became of it, and what went back on that day, by refunds and by payments that were sent back: compare it with your provider's statement.</p>
+  ${rows.length ? html`<${Table} caption="Money by day" columns=${movedColumns} rows=${rows} keyOf=${row => `${row.day} ${row.provider} ${row.currency}`} />`
+                : html`<${Empty} title="No money has come in yet" />`}`;
+
+/** Of all sales. */
+export function AllMoney() {
+  const {answer, problem, reload} = useLoaded(`/v1/operate/money?offset=${minutes()}`);
+  if (!answer) return html`<${Refusal} problem=${problem} again=${reload} />`;
+  return html`<section><h2>Money by day</h2><${Moved} rows=${answer.money} /></section>`;
+}
 
 export function Totals({sale}) {
-  const {answer, problem, reload} = useLoaded(pathOfSale(sale.name, `/totals?offset=${-new Date().getTimezoneOffset()}`));
+  const loaded = useLoaded(pathOfSale(sale.name, `/totals?offset=${minutes()}`));
+  const {answer, problem, reload} = loaded;
   if (!answer) return problem ? html`<${Refusal} problem=${problem} again=${reload} />` : html`<${Waiting} />`;
   const {days, currency} = answer;
   const rows = new Map();
   for (const {day, state, ...figures} of days) rows.set(day, {...(rows.get(day) ?? {day}), [state]: figures});
-  const shown = figures => (!figures ? '–' : `${currency ? money(figures.amount, currency) : some(figures.units, 'unit')} (${count(figures.orders)})`);
-  const columns = [{head: 'Day', cell: ({day}) => day}, ...states.map(state => ({head: words(state), cell: row => shown(row[state]), kind: 'number'}))];
+  const worth = (amount, units) => (currency ? money(amount, currency) : some(units, 'unit'));
+  const shown = figures => (!figures ? '–'
+    : html`<span>${worth(figures.amount, figures.units)}</span> <span>(${count(figures.orders)})</span>${
+      figures.returned > 0 && html`, <span>${worth(figures.returned_amount, figures.returned)}</span> taken back`}`);
+  const columns = [{head: 'Day', cell: ({day}) => day, kind: 'fixed'}, ...states.map(state => ({head: words(state), cell: row => shown(row[state]), kind: 'number'}))];
   return html`
+    ${currency && html`<${Moved} rows=${answer.money} />`}
     <p class="small">Price of the units that orders have, and how many orders, by the day on which they were issued.</p>
     ${rows.size ? html`<${Table} caption="Money by day and state" columns=${columns} rows=${[...rows.values()]} keyOf=${row => row.day} />`
                 : html`<${Empty} title="There are no orders yet" />`}
-    <p><button type="button" class="plain" onClick=${reload}>Count again</button></p>`;
+    <${Age} of=${loaded} />`;
 }

@@ -1,7 +1,7 @@
 // The waiting room before a sale: how it goes, and how fast it lets in.
 import {html} from '../vendor/preact.js';
 import {pathOfRoom, post} from '../lib/api.js';
-import {count, duration, rate} from '../lib/format.js';
+import {clock, count, duration, rate} from '../lib/format.js';
 import {Action, NumberAction} from '../parts/action.js';
 import {Meter} from '../parts/bars.js';
 import {Confirm} from '../parts/confirm.js';
@@ -10,13 +10,15 @@ import {Badge} from '../parts/notice.js';
 const every = ms => (!ms || ms === 1000 ? 'a second' : `each ${duration(ms)}`);
 
 export function Room({sale}) {
-  const {name, room} = sale;
+  const {name} = sale;
+  const {room} = sale.last;  // while the store is asked for it, too: an answer is told here
   const ask = (way, body) => post(pathOfRoom(name, way), body);
   return html`
     <section class="card">
       <div class="row"><h2>Waiting room</h2>
+        ${!sale.room && html`<${Badge} kind="warn">as of ${clock(sale.last_at)}<//>`}
         <${Badge} kind=${room.paused ? 'warn' : room.state === 'open' ? 'good' : 'plain'}>${room.paused ? 'paused' : room.state}<//></div>
-      <p class="figure"><b>${count(room.waiting)}</b> <span>waiting${room.eta_s !== null && room.eta_s !== undefined &&
+      <p class="figure"><b>${count(room.waiting)}</b> <span>waiting${room.waiting > 0 && room.eta_s !== null && room.eta_s !== undefined &&
         `, the last for about ${duration(room.eta_s * 1000)}`}</span></p>
       <p class="small">${count(room.inside_now)} of ${count(room.inside)} inside, ${rate(room.in_per_s)} come in a second</p>
       <${Meter} kind="thin" label="Inside" value=${room.inside_now} max=${room.inside} />

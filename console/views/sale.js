@@ -1,25 +1,26 @@
 // One sale: what stands above all of its pages, and the first of them.
-import {html} from '../vendor/preact.js';
+import {html, useState} from '../vendor/preact.js';
 import {pathOfSale, post} from '../lib/api.js';
-import {count, duration, moment, money, partsOf, rate, some, words} from '../lib/format.js';
+import {clock, count, duration, moment, money, partsOf, rate, some, words} from '../lib/format.js';
 import {historyOf} from '../lib/history.js';
+import {mayAct} from '../lib/live.js';
 import {linkTo} from '../lib/route.js';
+import {useAction} from '../parts/action.js';
 import {Counts, Meter, Stack} from '../parts/bars.js';
 import {Chart} from '../parts/chart.js';
 import {Confirm} from '../parts/confirm.js';
 import {Title} from '../parts/frame.js';
-import {Empty, StateBadge} from '../parts/notice.js';
+import {Badge, Empty, Refusal, StateBadge} from '../parts/notice.js';
 import {Table} from '../parts/table.js';
-import {Audit} from './audit.js';
 import {Room} from './room.js';
 
 const parts = [
   ['Now', '', () => 0],
   ['Orders', 'orders', () => 0],
-  ['Dead letters', 'letters', sale => sale.dead],
-  ['Webhooks', 'messages', sale => (sale.messages?.dead ?? 0) + (sale.messages?.failing ?? 0)],
-  ['Payments', 'payments', sale => sale.payments?.flagged ?? 0],
-  ['Refunds', 'refunds', sale => sale.refunds_failing ?? 0],
+  ['Dead letters', 'letters', last => last.dead],
+  ['Webhooks', 'messages', last => (last.messages?.dead ?? 0) + (last.messages?.failing ?? 0) + (last.messages?.stopped ?? 0)],
+  ['Payments', 'payments', last => last.payments?.flagged ?? 0],
+  ['Refunds', 'refunds', last => last.refunds_failing ?? 0],
   ['Money', 'totals', () => 0],
 ];
 
@@ -36,7 +37,7 @@ export function SaleFrame({sale, part, children}) {
     <nav class="tabs" aria-label=${`Pages of ${name}`}>
       ${parts.map(([label, way, n]) => html`
         <a key=${way} href=${linkTo('sales', name, ...(way ? [way] : []))} aria-current=${way === part ? 'page' : way === 'orders' && part === 'order' ? 'true' : undefined}>
-          ${label}${n(sale) > 0 && html` <b class="badge bad">${count(n(sale))}</b>`}</a>`)}
+          ${label}${n(sale.last) > 0 && html` <b class="badge bad">${count(n(sale.last))}${sale.last_at && ` at ${clock(sale.last_at)}`}</b>`}</a>`)}
     </nav>
     ${children}`;
 }
@@ -60,7 +61,7 @@ export function Sale({sale, process}) {
       </section>
       <${ByState} sale=${sale} trouble=${process.trouble} />
       <${Answers} sale=${sale} />
-      ${sale.room && html`<${Room} sale=${sale} />`}
+      ${sale.last.room && html`<${Room} sale=${sale} />`}
       ${sale.buckets && html`<${Buckets} sale=${sale} />`}
       <${Workers} sale=${sale} />
       <${Money} sale=${sale} />
@@ -135,7 +136,7 @@ function Workers({sale}) {
       <p class="figure"><b>${count(lag?.entries)}</b>${' '}
         <span>${lag?.entries === 1 ? 'order' : 'orders'} behind${lag?.entries > 0 && `, the oldest ${duration(lag.oldest_ms)}`}</span></p>
       ${workers?.length ? html`<${Table} caption="Workers" columns=${workerColumns} rows=${workers} keyOf=${row => row.name} />`
-                        : html`<p class="quiet">No worker has asked for orders yet.</p>`}
+                        : html`<p class="quiet">No worker is at it just now.</p>`}
       ${worker && html`
         <p class="small">This process: ${count(worker.inserted)} recorded, ${count(worker.claimed)} taken over from others,
           ${` ${some(worker.failures, 'failure')}.`}${worker.last_failure && ` The last one: ${worker.last_failure}`}</p>`}
@@ -151,20 +152,41 @@ function Money({sale}) {
       <h2>Payments and webhooks</h2>
       <dl class="facts">
         ${payments && html`
-          <div><dt>Payments before their order</dt><dd>${count(payments.waiting)}</dd></div>
+          <div><dt><a href=${`${to('payments')}?state=waiting`}>Payments before their order</a></dt><dd>${count(payments.waiting)}</dd></div>
           <div><dt>Being decided</dt><dd>${count(payments.asking)}</dd></div>
           <div><dt><a href=${to('payments')}>To look at</a></dt><dd>${count(payments.flagged)}</dd></div>
           <div><dt>Refunds to do</dt><dd>${count(refunds)}</dd></div>
           <div><dt><a href=${to('refunds')}>Refunds that fail</a></dt><dd>${count(sale.refunds_failing)}</dd></div>`}
         ${messages && html`
           <div><dt>Webhooks to send</dt><dd>${count(messages.due)}</dd></div>
+          <div><dt>Stopped by the receiver</dt><dd>${count(messages.stopped)}</dd></div>
           <div><dt>Not taken, tried again</dt><dd>${count(messages.failing)}</dd></div>
           <div><dt><a href=${to('messages')}>Not delivered</a></dt><dd>${count(messages.dead)}</dd></div>`}
       </dl>
     </section>`;
 }
 
-const Proof = ({sale}) => html`
+/** Proof to the unit, on demand. */
+function Audit({sale}) {
+  const [report, keep] = useState(null);
+  const action = useAction(async () => {
+    const found = await post(pathOfSale(sale.name, '/audit'));
+    keep(found);
+    return found;
+  }, found => (found.sound ? 'Audit: sound' : 'Audit: not sound'));
+  return html`
+      <h2>Audit</h2>
+      <p class="small">Compares each unit and each order of the store with the database. Buyers do not wait for it.</p>
+      <p><button type="button" aria-disabled=${action.busy} onClick=${() => action.run()}>
+        ${action.busy ? 'Comparing …' : 'Audit now'}</button></p>
+      <${Refusal} problem=${action.problem} />
+      ${report && html`
+        <p><${Badge} kind=${report.sound ? 'good' : 'bad'}>${report.sound ? 'sound' : 'not sound'}<//>
+          ${' '}${some(report.orders, 'order')} in ${duration(report.took_ms)}</p>`}
+      ${report?.findings.length > 0 && html`<ul class="findings">${report.findings.map(text => html`<li key=${text}>${text}</li>`)}</ul>`}`;
+}
+
+const Proof = ({sale}) => mayAct() && html`
   <section class="card">
     <${Audit} sale=${sale} />
     <${Doors} sale=${sale} />

@@ -1,14 +1,14 @@
 // What the store and its proxies have beside sales: locks, numbers, rings.
 import {html} from '../vendor/preact.js';
 import {count, duration, words} from '../lib/format.js';
-import {usePolled} from '../lib/lists.js';
+import {useLoaded} from '../lib/lists.js';
 import {Title} from '../parts/frame.js';
 import {Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
 import {Table} from '../parts/table.js';
 
 /** A list that is asked for again and again. A service that does not have it at all has none of it. */
 function Polled({title, path, members, empty, children}) {
-  const {answer, problem} = usePolled(path);
+  const {answer, problem} = useLoaded(path);
   const rows = answer?.[members] ?? (problem?.status === 404 ? [] : null);
   return html`
     <${Title} document=${title}>${title}<//>
@@ -47,7 +47,7 @@ const seriesColumns = [
 
 export const Numbers = () => html`
   <${Polled} title="Numbers" members="series" path="/v1/operate/numbers"
-    empty=${html`<${Empty} title="No series has given a number yet">A sale takes its order numbers from one.<//>`}>
+    empty=${html`<${Empty} title="No series has given a number yet">Programs draw numbers from series; a sale counts its orders itself.<//>`}>
     ${series => html`<${Table} caption="Series" columns=${seriesColumns} rows=${series} keyOf=${row => `${row.name} ${row.period}`} />`}
   <//>`;
 

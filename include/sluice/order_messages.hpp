@@ -51,7 +51,7 @@ struct Delivery {
   /// Where it failed: the receiver asks for so much time (HTTP Retry-After). More than a day counts
   /// as a day.
   std::chrono::seconds retry_after;
-  std::string why;  ///< where it failed: for people; kept with the message
+  std::string why;  ///< where it was not taken: for people; kept with the message
 };
 
 class OrderMessages {
@@ -75,7 +75,7 @@ class OrderMessages {
   };
   /// Sends up to `most` messages that are due. Throws what the database throws.
   Sent send_due(std::size_t most = 100);
-  /// Sends all dead ones again, and begins again after `gone`. Returns how many were dead.
+  /// Sends all dead ones again, and all that wait after `gone`. Returns how many.
   std::int64_t replay();
 
  private:

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -151,7 +152,26 @@ struct DayTotal {
   WallTime day{};  ///< where it begins
   OrderState state = OrderState::awaiting;
   std::int64_t orders = 0;
-  std::int64_t units = 0;  ///< without those that were returned while the others stood
+  std::int64_t units = 0;     ///< of orders that stand those that are left, of others all
+  std::int64_t returned = 0;  ///< of orders that stand: those that were cancelled
+};
+
+/// Money that one provider moved on one day in one currency, as its own statement has it.
+struct DayMoney {
+  WallTime day{};  ///< where it begins
+  std::string provider;
+  std::string currency;
+  std::int64_t payments = 0;
+  std::int64_t paid = 0;  ///< by all payments that came on that day, whatever became of them
+  std::int64_t refunds = 0;
+  std::int64_t given_back = 0;  ///< by refunds, and payments sent back, that were done on that day
+};
+
+/// Money of one order, in the currency of its sale.
+struct OrderMoney {
+  std::int64_t id = 0;
+  std::int64_t paid = 0;  ///< by all payments that came for it, also such as did not fit
+  std::int64_t given_back = 0;
 };
 
 /// What the database counts of a sale's money, and what does not fit. The last five are 0 in a
@@ -200,10 +220,12 @@ class OrderPayments {
   /// A person settles a payment that is flagged, or that waits and whose order is not in the
   /// database: `refunding`, its money goes back; or `settled`, also while it was tried in vain to
   /// give the money back. The note keeps who it was, and why.
-  /// Nothing happens to the order. A wish for `refunding` that is repeated makes the refund due at
+  /// With `may` only from a state of which that is true: one that the person saw. Nothing happens
+  /// to the order. A wish for `refunding` that is repeated makes the refund due at
   /// once. Throws Error{bad_argument} for another state.
   virtual SettledPayment settle_payment(const PaymentPlace& place, PaymentState to,
-                                        const std::string& who, const std::string& why) = 0;
+                                        const std::string& who, const std::string& why,
+                                        const std::function<bool(PaymentState)>& may = {}) = 0;
   /// Flags each payment of an order that has expired and comes from now on: the database has lost
   /// that a late one took its units, and that some came back with their money.
   virtual void hold(const std::string& sale, std::int64_t id) = 0;
@@ -261,11 +283,14 @@ class OrderPayments {
                               const std::string& why = {}) = 0;
   /// Who was told does not want to be told any more. Nothing is due then, and all is kept.
   virtual void stop_messages(const std::string& sale) = 0;
-  /// Makes all that are dead due again, and begins again where they were stopped. Returns how many
-  /// were dead.
+  /// Makes all that are dead due again, and begins again where they were stopped: all that were not
+  /// sent are due at once then. Returns how many go out.
   virtual std::int64_t replay_messages(const std::string& sale) = 0;
-  /// Makes one that is dead, or waits for its next attempt, due at once. False: there is none.
-  virtual bool resend_message(const std::string& sale, const MessagePlace& place) = 0;
+  /// Makes one that is dead, or waits for its next attempt, due at once, and begins again where they
+  /// were stopped. Returns how many go out: 0, there is none; more than 1, they were stopped.
+  virtual std::int64_t resend_message(const std::string& sale, const MessagePlace& place) = 0;
+  /// Begins again where they were stopped. Returns how many go out.
+  virtual std::int64_t resume_messages(const std::string& sale) = 0;
   /// Up to `most` in a state ("due", "failing": due, and failed before, "done", "dead") behind the
   /// one at `after`, by order and version.
   virtual std::vector<OrderMessage> messages(const std::string& sale, const std::string& state,
@@ -277,6 +302,14 @@ class OrderPayments {
   /// of both. Days begin `offset` after those of UTC, less than a day before or after. Looks at
   /// every order.
   virtual std::vector<DayTotal> by_day(const std::string& sale, std::chrono::minutes offset) = 0;
+  /// What was paid in and given back, the latest days first, up to 1,000 rows; `offset` as there.
+  /// Of all sales, also of such that the database does not know, where `sale` is empty. Looks at
+  /// every payment.
+  virtual std::vector<DayMoney> money_by_day(const std::string& sale,
+                                             std::chrono::minutes offset) = 0;
+  /// Of those of these orders that money came for, in no order.
+  virtual std::vector<OrderMoney> money_of(const std::string& sale,
+                                           std::span<const std::int64_t> ids) = 0;
   /// Looks at every order.
   virtual PaymentTotals totals(const std::string& sale) = 0;
 };

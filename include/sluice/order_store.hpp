@@ -123,9 +123,11 @@ struct OrderFigures {
   std::int64_t refunds_failing = 0;  ///< of these, that failed before
   std::int64_t messages = 0;         ///< that are not sent
   std::int64_t messages_dead = 0;
-  std::int64_t messages_failing = 0;           ///< not sent, and failed before
+  std::int64_t messages_failing = 0;           ///< not sent, and failed before; none while stopped
+  std::int64_t messages_stopped = 0;           ///< not sent, as the receiver wants no more (410)
+  std::optional<WallTime> stopped_since = {};  ///< not known of what an older version has stopped
   std::optional<WallTime> failing_since = {};  ///< when the oldest of these was left
-  std::string last_failure = {};               ///< of these, why the latest one was not delivered
+  std::string last_failure = {};  ///< why the latest of these, or of the stopped, was not delivered
 };
 
 /// Which orders a list has, the newest first.

@@ -108,14 +108,17 @@ int replay_messages(const Globals& globals, const SaleArgs& args) {
   const auto orders = open_orders(args, *store, true);
   const bool is_one = !args.message.empty();
   std::int64_t again = 0;
-  for (const auto& rows : rows_of(*orders, args.definition.name))
+  const auto all = rows_of(*orders, args.definition.name);
+  for (const auto& rows : all)
     again += is_one ? orders->payments().resend_message(rows, place_of(args.message))
                     : orders->payments().replay_messages(rows);
+  for (const auto& rows : again > 0 ? all : std::vector<std::string>{})
+    again += orders->payments().resume_messages(rows);  // where the receiver had stopped them
   const bool is_done = !is_one || again > 0;
   print(globals.json, Json::object({{"ok", is_done}, {"replayed", again}}),
         !is_done ? "there is no such message that was not delivered"
-                 : fmt::format("{} message(s) of sale '{}' that were {} are sent again", again,
-                               args.definition.name, is_one ? "not delivered" : "given up"));
+                 : fmt::format("{} message(s) of sale '{}' that were not delivered are sent again",
+                               again, args.definition.name));
   return is_done ? exit_ok : exit_refused;
 }
 

@@ -7,8 +7,9 @@
 -- Reply: {'issued', seconds since the epoch, first sequence} · {'full', now, s} · {'range', now, s}
 --   (outside 31 bits)
 --   an error: the hash is something else, a lock say, whose end would be the end of the ids
+-- include store/number.lua number
 local state = redis.call('hmget', KEYS[1], 'last', 'day', 'sequence')
-local known = tonumber(state[1] or nil) and tonumber(state[2] or nil) and tonumber(state[3] or nil)
+local known = number_in(state[1]) and number_in(state[2]) and number_in(state[3])
 if redis.call('hlen', KEYS[1]) ~= (known and 3 or 0) then
   return redis.error_reply('WRONGTYPE the hash of this name has no ids; nothing was written')
 end

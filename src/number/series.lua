@@ -11,6 +11,13 @@
 -- ARGV[2..2p+1] two for each day: where it starts, its label
 
 -- part days
+-- REQUIRES: part number
+-- Of a counter in a key of its own; raises WRONGTYPE for what is none.
+local function count_of_old(key)
+  local text = redis.call('get', key)
+  if text and not number_in(text) then redis.call('hkeys', key) end
+  return text
+end
 local function started(now, least, days)
   local label, at
   for i = 1, days do
@@ -47,6 +54,7 @@ end
 --        {'unset', now_us} (the clock was never set)
 --        {'lost', now_us, day} (numbers of it were given, and nobody knows how many)
 --        {'mismatch', stored definition, stored prefix}
+-- include store/number.lua number
 -- include number/series.lua days
 -- include number/series.lua other
 -- include number/series.lua draw
@@ -56,6 +64,7 @@ return draw(#KEYS - 1)
 -- The same for one wish, of which a copy gets the same numbers.
 -- KEYS[p+2] what the wish got   ARGV[2p+10] for how long that is kept, ms
 -- Reply: as number/next; {'other', how many} (the wish has asked for so many before)
+-- include store/number.lua number
 -- include number/series.lua days
 -- include number/series.lua other
 -- include number/series.lua draw
@@ -65,6 +74,9 @@ if before[1] then
   -- Written by another definition they would be numbers that nobody was given.
   local state = redis.call('hmget', KEYS[1], 'definition', 'prefix')
   if is_other(state[1], state[2], #KEYS - 2) then return {'mismatch', state[1], state[2]} end
+  for _, field in ipairs({1, 3, 4, 5}) do
+    if not number_in(before[field]) then redis.call('get', got) end  -- raises WRONGTYPE
+  end
   if before[5] ~= many then return {'other', tonumber(before[5])} end
   return {'issued', tonumber(before[1]), before[2], tonumber(before[3]), tonumber(before[4])}
 end
@@ -89,7 +101,7 @@ local function draw(days)
   if is_other(state[1], state[2], days) then
     return {'mismatch', state[1], state[2] or prefix}
   end
-  if not (state[1] or state[3]) then
+  if not (state[1] or state[3]) or not (number_in(state[3] or '0') and number_in(state[5] or '0')) then
     redis.call('get', KEYS[1])  -- raises WRONGTYPE for a hash of something else
   end
 
@@ -106,11 +118,10 @@ local function draw(days)
   if today == state[4] then
     taken = tonumber(state[5])
   else
-    local known, of_old = redis.call('hget', KEYS[1], today), redis.call('get', KEYS[1 + at])
+    local known, of_old = redis.call('hget', KEYS[1], today), count_of_old(KEYS[1 + at])
     if last >= tonumber(ARGV[2 * at]) and not (state[4] or of_old) then
       return {'lost', now, today}
     end
-    if of_old and not tonumber(of_old) then redis.call('hkeys', KEYS[1 + at]) end  -- so, too
     taken = math.max(tonumber(known or 0), tonumber(of_old or 0))
   end
   -- A server that took its master's place may have lost numbers: the caller does not get its own
@@ -155,6 +166,7 @@ end
 --        {outcome, now_us, last_us, day, taken, today, given}; outcome:
 --        'repaired'   'sound' (nothing to repair)   'fewer' (more than told were given)
 --        'unknown' (nobody knows how many of today were given)   -1: not known
+-- include store/number.lua number
 -- include number/series.lua days
 local days = #KEYS - 3
 local own = 2 * days + 1
@@ -168,6 +180,7 @@ local now = time[1] * 1000000 + time[2]
 if never_set(now) then return {'unset', now} end
 if outside(now, days) then return {'range', now} end
 local today, at = started(now, '', days)
+if not (number_in(state[2] or '0') and number_in(state[4] or '0')) then redis.call('get', KEYS[1]) end
 local last, day, taken = tonumber(state[2] or 0), state[3] or '', tonumber(state[4] or -1)
 -- Another client's midnight may come before ours; that is no glitch.
 if last <= now and day > today then today = day end
@@ -176,7 +189,7 @@ local given
 if today == day then
   given = taken
 else
-  local known, of_old = redis.call('hget', KEYS[1], today), redis.call('get', KEYS[1 + at])
+  local known, of_old = redis.call('hget', KEYS[1], today), count_of_old(KEYS[1 + at])
   if known or of_old then
     given = math.max(tonumber(known or 0), tonumber(of_old or 0))
   elseif last < tonumber(ARGV[2 * at]) or (state[5] and today >= state[5]) then
@@ -200,7 +213,7 @@ redis.call('xadd', KEYS[#KEYS], 'MAXLEN', '1000', '*',
 if day ~= '' and day ~= today then
   redis.call('hset', KEYS[1], day, state[4])
 elseif day == '' then
-  local of_old = redis.call('get', KEYS[#KEYS - 1])
+  local of_old = count_of_old(KEYS[#KEYS - 1])
   if of_old then redis.call('hset', KEYS[1], ARGV[own + 9], of_old) end
 end
 if not state[5] then redis.call('hset', KEYS[1], 'since', today) end

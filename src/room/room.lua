@@ -13,6 +13,7 @@
 -- A reply {'none'}: there is no such room. {'damaged', field, value}: no room writes that.
 
 -- part room
+-- REQUIRES: part number
 local call = redis.call
 local names = {'rate', 'interval', 'limit', 'hold', 'born', 'places', 'front', 'entered', 'gone',
                'paced', 'skew', 'last',
@@ -33,7 +34,7 @@ if not values[1] and call('EXISTS', KEYS[1]) == 0 then
   return {'none'}
 end
 for i, name in ipairs(names) do
-  room[name] = tonumber(values[i] or nil)
+  room[name] = number_in(values[i]) or tonumber(string.match(values[i] or '', '^%-?%d+%.%d+$'))
   if not room[name] and (values[i] or i <= always) then
     return {'damaged', name, values[i] or ''}
   end
@@ -172,7 +173,7 @@ local function find()
     return false
   end
   local number, drawn = string.match(value, '^(%d+):?(%d*)$')
-  place, position = tonumber(number), tonumber(drawn)
+  place, position = number_in(number), number_in(drawn)
   if not place then
     return false
   end
@@ -323,6 +324,7 @@ return redis.call('HMGET', KEYS[1], 'definition', 'stay')
 -- Give a visitor a place, unless he has one, and say how he stands.
 -- Reply: as answer() has it, or {'draw', place, how many are drawn, seed}: ask again with the
 -- position
+-- include store/number.lua number
 -- include room/room.lua room
 -- include room/room.lua visitor
 if find() then
@@ -344,6 +346,7 @@ return answer(state, until_us, wait, ends)
 -- script state
 -- Say how a visitor stands, and let him in when it is his turn.
 -- Reply: as that of enter
+-- include store/number.lua number
 -- include room/room.lua room
 -- include room/room.lua visitor
 if find() then
@@ -354,6 +357,7 @@ return answer(stand())
 -- script leave
 -- Give up the place ARGV[4] of a visitor.
 -- Reply: {how he stood}, or as that of enter
+-- include store/number.lua number
 -- include room/room.lua room
 -- include room/room.lua visitor
 if find() then
@@ -380,6 +384,7 @@ return {state}
 -- script status
 -- Reply: {rate, interval, limit, hold, opens or 0, places, front, called, inside, entered, gone,
 --         units or -1, 1 open, 1 paused, 1 closed, stay or 0}
+-- include store/number.lua number
 -- include room/room.lua room
 advance()
 save()
@@ -390,6 +395,7 @@ return {room.rate, room.interval, room.limit, room.hold, room.opens or 0, room.p
 -- script change
 -- ARGV: pairs of a field and its value; empty: the field goes. What was so far happens first.
 -- Reply: {'done'}
+-- include store/number.lua number
 -- include room/room.lua room
 advance()
 save()
@@ -408,6 +414,7 @@ return {'done'}
 
 -- script draw
 -- Reply: {commitment, seed; empty before the opening, how many were drawn}
+-- include store/number.lua number
 -- include room/room.lua room
 save()
 local draw = call('HMGET', KEYS[1], 'commitment', 'seed')

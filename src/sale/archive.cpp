@@ -13,6 +13,7 @@
 #include "sale/buckets/bucket_name.hpp"
 #include "sale/order_life.hpp"
 #include "sale/order_store_text.hpp"
+#include "sale/payment_terms.hpp"
 #include "sale/records.hpp"
 #include "sale/sale.lua.hpp"
 #include "sale/settlement.hpp"
@@ -171,7 +172,15 @@ void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_
 
 void export_orders(OrderStore& orders, const std::string& sale, const std::string& file) {
   WholeFile out{file};
-  out.write("number,id,buyer,n,units,issued_at,request,state,reason,returned\n");
+  out.write(
+      "number,id,buyer,n,units,issued_at,request,state,reason,returned,price,currency,"
+      "paid,refunded\n");
+  std::string price = ",";
+  for (const auto& [field, value] : orders.definition(sale))
+    if (field == payment_field) {
+      const auto terms = terms_of(value);
+      price = fmt::format("{},{}", terms.price, terms.currency);
+    }
   std::int64_t after = -1;
   for (;;) {
     const auto page = orders.page(sale, after, page_size);
@@ -183,14 +192,18 @@ void export_orders(OrderStore& orders, const std::string& sale, const std::strin
     }
     std::map<std::int64_t, std::int64_t> returned;
     for (const auto& row : orders.payments().find(sale, all)) returned[row.order.id] = row.returned;
+    std::map<std::int64_t, OrderMoney> money;
+    for (const auto& row : orders.payments().money_of(sale, all)) money[row.id] = row;
     const auto reasons = orders.reasons(sale, ended);
     auto reason = reasons.begin();
     std::string text;
     for (const auto& order : page)
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
-                          quoted(order.buyer.value), order.n, order.units, to_text(order.issued_at),
-                          quoted(order.request.value), to_string(order.state),
-                          stands(order.state) ? "" : quoted(*reason++), returned[order.id]);
+      text +=
+          fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
+                      quoted(order.buyer.value), order.n, order.units, to_text(order.issued_at),
+                      quoted(order.request.value), to_string(order.state),
+                      stands(order.state) ? "" : quoted(*reason++), returned[order.id], price,
+                      money[order.id].paid, money[order.id].given_back);
     out.write(text);
     if (page.size() < page_size) break;
     after = page.back().id;

@@ -94,7 +94,7 @@ OrderMessages::Sent OrderMessages::send_due(std::size_t most) {
         break;
       case Delivery::gone:
         outbox.stop_messages(sale_);  // first: else another sender takes it meanwhile
-        outbox.message_failed(sale_, message, 0s);
+        outbox.message_failed(sale_, message, 0s, delivery.why);
         sent.gone = true;
         return sent;
       case Delivery::failed:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/duration.hpp"
@@ -11,6 +12,18 @@
 
 namespace sluice::sale {
 namespace {
+
+struct Places {
+  std::string_view currency;
+  int places;
+};
+/// Of ISO 4217, those that have not two.
+constexpr std::array odd_currencies{
+    Places{"BHD", 3}, Places{"BIF", 0}, Places{"CLP", 0}, Places{"DJF", 0}, Places{"GNF", 0},
+    Places{"IQD", 3}, Places{"ISK", 0}, Places{"JOD", 3}, Places{"JPY", 0}, Places{"KMF", 0},
+    Places{"KRW", 0}, Places{"KWD", 3}, Places{"LYD", 3}, Places{"OMR", 3}, Places{"PYG", 0},
+    Places{"RWF", 0}, Places{"TND", 3}, Places{"UGX", 0}, Places{"UYI", 0}, Places{"VND", 0},
+    Places{"VUV", 0}, Places{"XAF", 0}, Places{"XOF", 0}, Places{"XPF", 0}};
 
 constexpr std::chrono::seconds longest_window = std::chrono::days{90};
 constexpr std::chrono::seconds longest_grace = std::chrono::days{1};
@@ -100,6 +113,19 @@ std::optional<std::size_t> parts_worth(std::int64_t excess, std::span<const Part
     if (last == parts.size()) return std::nullopt;
     units += parts[parts.size() - 1 - last].units;
   }
+}
+
+int places_of(std::string_view currency) noexcept {
+  const auto* const odd = std::ranges::find(odd_currencies, currency, &Places::currency);
+  return odd == odd_currencies.end() ? 2 : odd->places;
+}
+
+std::string money_text(std::int64_t amount, std::string_view currency) {
+  const int places = places_of(currency);
+  const std::int64_t unit = places == 0 ? 1 : places == 2 ? 100 : 1000;
+  auto text = fmt::to_string(amount / unit);
+  if (places > 0) text += fmt::format(".{:0{}}", amount % unit, places);
+  return fmt::format("{} {}", text, currency);
 }
 
 }  // namespace sluice::sale

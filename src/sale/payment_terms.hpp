@@ -42,4 +42,9 @@ struct PartBack {
 std::optional<std::size_t> parts_worth(std::int64_t excess, std::span<const PartBack> parts,
                                        const PaymentTerms& terms) noexcept;
 
+/// How many decimal places a currency has: ISO 4217.
+int places_of(std::string_view currency) noexcept;
+/// "9.99 CNY" of 999 in the smallest unit, as people write it. REQUIRES: it is not below 0.
+std::string money_text(std::int64_t amount, std::string_view currency);
+
 }  // namespace sluice::sale

@@ -155,7 +155,7 @@ void BlockingThreads::oversee(const std::stop_token& stop) {
       continue;
     }
     lock.unlock();
-    late->failed(Error{Errc::database, "store or database have not answered in time", effect});
+    late->failed(Error{Errc::overloaded, "store or database have not answered in time", effect});
     late.reset();
     lock.lock();
   }

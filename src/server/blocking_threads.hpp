@@ -56,7 +56,7 @@ class BlockingThreads {
                std::function<void(const std::exception&)> failed, const std::string& sale = {},
                std::optional<std::size_t> most_waiting = {});
   /// The same of work that may do without the database. What is not done `within` that time fails
-  /// with Error{database}: of work that has begun the effect is unknown, it goes on, and `failed`
+  /// with Error{overloaded}: of work that has begun the effect is unknown, it goes on, and `failed`
   /// may be called once more, by another thread; other work is not begun any more.
   Accepted run_lazily(const std::string& subject, LazyWork work,
                       std::function<void(const std::exception&)> failed,

@@ -20,20 +20,25 @@ struct JournalField {
   std::string_view name;
   std::string JournalEntry::*value;
 };
-constexpr std::array journal_fields{
-    JournalField{"operator", &JournalEntry::by}, JournalField{"action", &JournalEntry::action},
-    JournalField{"target", &JournalEntry::target}, JournalField{"detail", &JournalEntry::detail},
-    JournalField{"outcome", &JournalEntry::outcome}};
+constexpr std::array journal_fields{JournalField{"operator", &JournalEntry::by},
+                                    JournalField{"action", &JournalEntry::action},
+                                    JournalField{"target", &JournalEntry::target},
+                                    JournalField{"detail", &JournalEntry::detail},
+                                    JournalField{"order", &JournalEntry::order},
+                                    JournalField{"amount", &JournalEntry::amount},
+                                    JournalField{"currency", &JournalEntry::currency},
+                                    JournalField{"outcome", &JournalEntry::outcome}};
 
 void add_fields(std::vector<std::string_view>& words, const JournalEntry& entry) {
   for (const auto& field : journal_fields)
-    words.insert(words.end(), {field.name, entry.*field.value});
+    if (!(entry.*field.value).empty()) words.insert(words.end(), {field.name, entry.*field.value});
 }
 
 /// What others chose is in quotes, so that no text of theirs makes a line of its own.
 std::string line_of(const JournalEntry& entry) {
-  return fmt::format("operator '{}': {} {} {}: {}", entry.by, entry.action,
+  return fmt::format("operator '{}': {} {} {}{}: {}", entry.by, entry.action,
                      Json{entry.target}.text(), Json{entry.detail}.text(),
+                     entry.order.empty() ? "" : " of order " + Json{entry.order}.text(),
                      Json{entry.outcome}.text());
 }
 

@@ -13,10 +13,13 @@ namespace sluice::server {
 struct JournalEntry {
   std::string id;  ///< of its place: the store's time, and a count
   WallTime at{};
-  std::string by;       ///< the id of the operator's key; "local" where there are no keys
-  std::string action;   ///< "close_sale"
-  std::string target;   ///< the sale, where it is of one
-  std::string detail;   ///< what was asked
+  std::string by;      ///< the id of the operator's key; "local" where there are no keys
+  std::string action;  ///< "close_sale"
+  std::string target;  ///< the sale, where it is of one
+  std::string detail;  ///< what was asked
+  std::string order;   ///< the number of the order that it turned out to be of; empty: of none
+  std::string amount;  ///< of its money, in the smallest unit of `currency`; empty: of none
+  std::string currency;
   std::string outcome;  ///< "begun": it goes on, or its process died meanwhile; "done", or why not
 };
 

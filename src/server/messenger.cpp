@@ -141,9 +141,9 @@ Delivery Messenger::deliver(HttpClient& client, const SignedMessage& message) {
   try {
     const auto answer = client.post(url, fields_of(message.head), message.body);
     if (is_success(answer.status)) return Delivery::done;
-    if (answer.status == 410) return Delivery::gone;
     failed.retry_after = answer.retry_after;
     failed.why = answered(url, answer.status);
+    if (answer.status == 410) return {Delivery::gone, {}, failed.why};
   } catch (const Error& failure) {
     failed.why = failure.message();
   }

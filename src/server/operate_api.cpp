@@ -34,6 +34,14 @@ std::string outcome_of(const http::Response& response) {
   return detail.empty() ? text("title") : fmt::format("{}: {}", text("title"), cut(detail));
 }
 
+void add_found(JournalEntry& entry, const Asked::Found& found) {
+  if (!found.sale.empty()) entry.target = found.sale;
+  entry.order = found.order;
+  if (found.amount == 0) return;
+  entry.amount = fmt::to_string(found.amount);
+  entry.currency = found.currency;
+}
+
 }  // namespace
 
 OperateApi::OperateApi(Store& store, Shop& shop, Operators& operators, EndedLogins& ended,
@@ -140,10 +148,12 @@ void OperateApi::serve(const OperateCall& call, http::Request&& request,
     return for_operators(call.method == "GET" ? call.serve(*shared, orders)
                                               : act(call, *shared, orders));
   };
-  in_background_lazily(threads_, subject, std::move(respond), serve, {}, {}, call.within);
+  // Changes wait for the store, and leave a thread to calls that only read.
+  const std::string changes = call.method == "GET" ? "" : "changes";
+  in_background_lazily(threads_, subject, std::move(respond), serve, changes, {}, call.within);
 }
 
-/// What cannot be written into the journal is not begun.
+/// What cannot be written into the journal is not begun, and where that is known nobody waits for it.
 http::Response OperateApi::act(const OperateCall& call, Asked& asked,
                                const BlockingThreads::Orders& orders) {
   JournalEntry entry{.by = asked.by.id,
@@ -151,6 +161,8 @@ http::Response OperateApi::act(const OperateCall& call, Asked& asked,
                      .target = asked.offer ? asked.sale() : std::string{},
                      .detail = detail_of(call, asked),
                      .outcome = "begun"};
+  if (const auto trouble = shop_.trouble(Needed::store); !trouble.empty())
+    throw Error{Errc::connection, trouble};
   const auto id = journal_.begin(entry);
   try {
     auto response =
@@ -159,10 +171,12 @@ http::Response OperateApi::act(const OperateCall& call, Asked& asked,
                             fmt::format("send '{}' as 'confirm'", cut(asked.confirmed())))
             : call.serve(asked, orders);
     entry.outcome = outcome_of(response);
+    add_found(entry, asked.found);
     journal_.end(id, entry);
     return response;
   } catch (const std::exception& failure) {
     entry.outcome = fmt::format("failed: {}", cut(failure.what()));
+    add_found(entry, asked.found);
     journal_.end(id, entry);
     throw;
   }
@@ -181,6 +195,9 @@ OperateCall OperateApi::journal_call() {
                             {"action", entry.action},
                             {"target", entry.target},
                             {"detail", entry.detail},
+                            {"order", entry.order.empty() ? Json{} : Json{entry.order}},
+                            {"amount", entry.amount.empty() ? Json{} : Json::raw(entry.amount)},
+                            {"currency", entry.currency.empty() ? Json{} : Json{entry.currency}},
                             {"outcome", entry.outcome}}));
     const bool is_last = entries.size() < asked.most;
     return http::json(

@@ -70,11 +70,15 @@ std::string text_outside(OfferedSale& sale, const Sale& part, const std::string&
   return sale.text_of({.part = static_cast<std::size_t>(which), .within = within});
 }
 
+http::Response wrong_parameter(std::string_view detail) {
+  return http::problem(problems::bad_parameter, detail);
+}
+
 http::Response page_over_parts(Asked& asked, const char* name, const ReadPart& read) {
   auto& sale = asked.offer->sale();
   const auto parts = sale.parts();
   auto place = sale.place_of(asked.after);
-  if (!place) return http::problem(problems::bad_parameter, "'after' is `next` of the page before");
+  if (!place) return wrong_parameter("'after' is `next` of the page before");
   auto all = Json::array();
   std::size_t count = 0;
   std::optional<std::string> next;

@@ -28,6 +28,15 @@ struct Asked {
   std::string after;             ///< of a page
   std::size_t most = 100;        ///< on a page
 
+  /// What it turned out to be of, for the journal.
+  struct Found {
+    std::string sale;  ///< where the path names none
+    std::string order;
+    std::int64_t amount = 0;
+    std::string currency;
+  };
+  Found found = {};
+
   const std::string& sale() const { return offer->name(); }
   /// What a final call names as `confirm`: the sale; where there is none the provider of the path.
   const std::string& confirmed() const {
@@ -69,6 +78,8 @@ std::string text_outside(OfferedSale& sale, const Sale& part, const std::string&
 using ReadPart = std::function<Expected<Listed, http::Response>(
     Sale& part, const std::string& after, std::size_t most)>;
 http::Response page_over_parts(Asked& asked, const char* name, const ReadPart& read);
+
+http::Response wrong_parameter(std::string_view detail);
 
 struct OperateCall {
   std::string method;

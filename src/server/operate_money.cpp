@@ -1,10 +1,12 @@
 /// What operators see and do about money and messages: payments that paid nothing, refunds, what
 /// was not delivered, totals.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include "base/instant.hpp"
 #include "base/integer.hpp"
@@ -21,10 +23,16 @@ namespace {
 using Orders = BlockingThreads::Orders;
 
 constexpr const char* any_figures = R"({"type":"object"})";
+constexpr const char* money_schema =
+    R"({"type":"object","required":["money"],"properties":{"money":{"type":"array","items":{)"
+    R"("type":"object","required":["day","provider","currency","payments","paid","refunds",)"
+    R"("given_back","net"]}}}})";
+constexpr const char* totals_schema =
+    R"({"type":"object","required":["days","currency","money"],"properties":{"days":{)"
+    R"("type":"array","items":{"type":"object","required":["day","state","orders","units",)"
+    R"("amount","returned","returned_amount"]}},"currency":{"type":["string","null"]},)"
+    R"("money":{"type":"array"}}})";
 
-http::Response wrong_parameter(std::string_view detail) {
-  return http::problem(problems::bad_parameter, detail);
-}
 Unexpected<http::Response> bad_after() {
   return Unexpected{wrong_parameter("'after' is `next` of the page before")};
 }
@@ -87,13 +95,25 @@ http::Response list_all_payments(Asked& asked, const Orders& connect) {
                                        {"next", page->next.empty() ? Json{} : Json{page->next}}}));
 }
 
+/// If-Match, where it stands, names the state in which the operator saw what he settles.
+bool is_seen(const Asked& asked, std::string_view state) {
+  return !http::is_precondition_failed(asked.request, http::entity_tag(state));
+}
+const http::Parameter if_match{"If-Match", "header",
+                               "The state that it was seen in, as \"flagged\" with its quotes"};
+
 http::Response settle_payment(Asked& asked, const Orders& connect, PaymentState to) {
   const PaymentPlace place{asked.request.parameter("provider"), asked.request.parameter("event")};
+  const auto may = [&](PaymentState state) { return is_seen(asked, to_string(state)); };
   const auto settled =
-      connect().payments().settle_payment(place, to, asked.by.id, asked.text("reason"));
+      connect().payments().settle_payment(place, to, asked.by.id, asked.text("reason"), may);
   if (!settled.payment) return http::problem(problems::no_payment);
+  const auto& paid = settled.payment->payment;
+  asked.found = {paid.sale, paid.order, paid.amount, paid.currency};
   const auto json = json_of(*settled.payment);
   if (settled.now || settled.payment->state == to) return http::json(200, json);
+  if (!may(settled.payment->state))
+    return http::problem(problems::other_version, {}, {{"payment", json}});
   return http::problem(problems::payment_is_settled, {}, {{"payment", json}});
 }
 
@@ -143,36 +163,41 @@ http::Response list_places(Asked& asked, const char* name, Read&& read) {
   return page_over_parts(asked, name, page);
 }
 
-http::Response list_messages(Asked& asked, const Orders& connect) {
-  constexpr std::array<std::string_view, 4> states{"due", "failing", "done", "dead"};
-  const auto state = asked.request.query("state").value_or("dead");
+/// Messages, or refunds, in one of their states: the first one, where none is asked for.
+template <class Row>
+http::Response list_sent(
+    Asked& asked, const Orders& connect, const char* name, const std::vector<std::string>& states,
+    std::vector<Row> (OrderPayments::*read)(const std::string&, const std::string&,
+                                            const MessagePlace&, std::size_t)) {
+  const auto state = asked.request.query("state").value_or(states.front());
   if (std::ranges::find(states, state) == states.end())
-    return wrong_parameter("'state' is due, failing, done or dead");
+    return wrong_parameter(fmt::format("'state' is one of {}", fmt::join(states, ", ")));
   auto& payments = connect().payments();
-  return list_places(asked, "messages", [&](const auto& rows, const auto& after, auto most) {
-    return payments.messages(rows, state, after, most);
+  return list_places(asked, name, [&](const auto& rows, const auto& after, auto most) {
+    return (payments.*read)(rows, state, after, most);
   });
+}
+
+http::Response list_messages(Asked& asked, const Orders& connect) {
+  return list_sent<OrderMessage>(asked, connect, "messages", {"dead", "due", "failing", "done"},
+                                 &OrderPayments::messages);
 }
 
 http::Response list_refunds(Asked& asked, const Orders& connect) {
-  constexpr std::array<std::string_view, 3> states{"asked", "failing", "done"};
-  const auto state = asked.request.query("state").value_or("failing");
-  if (std::ranges::find(states, state) == states.end())
-    return wrong_parameter("'state' is asked, failing or done");
-  auto& payments = connect().payments();
-  return list_places(asked, "refunds", [&](const auto& rows, const auto& after, auto most) {
-    return payments.refunds(rows, state, after, most);
-  });
+  return list_sent<Refund>(asked, connect, "refunds", {"failing", "asked", "done"},
+                           &OrderPayments::refunds);
+}
+
+http::Response replayed(std::int64_t count) {
+  return http::json(200, Json::object({{"replayed", count}}));
 }
 
 http::Response replay_messages(Asked& asked, const Orders& connect) {
-  std::int64_t replayed = 0;
+  std::int64_t count = 0;
   for (const auto* const part : asked.offer->sale().parts())
-    replayed += connect().payments().replay_messages(part->definition().name);
-  return http::json(200, Json::object({{"replayed", replayed}}));
+    count += connect().payments().replay_messages(part->definition().name);
+  return replayed(count);
 }
-
-using Resend = bool (OrderPayments::*)(const std::string& sale, const MessagePlace& place);
 
 /// What the path names, and where it may be.
 struct NamedPlace {
@@ -191,60 +216,156 @@ std::optional<NamedPlace> named_place_of(const Asked& asked) {
   return NamedPlace{std::move(parts), *within};
 }
 
-http::Response resend(Asked& asked, const Orders& connect, Resend again,
-                      const http::ProblemType& none) {
-  const auto place = named_place_of(asked);
-  const bool is_done =
-      place && std::ranges::any_of(place->parts, [&](const Sale* part) {
-        return (connect().payments().*again)(part->definition().name, place->within);
-      });
-  return is_done ? http::Response{.status = 204} : http::problem(none);
+/// Of what order it tells, and of what money.
+void note_message(Asked& asked, OrderPayments& payments, const std::string& rows,
+                  const MessagePlace& place) {
+  for (const auto& message : payments.messages_of(rows, place.order_id)) {
+    if (message.seq != place.seq) continue;
+    const auto data = JsonValue::parse(message.data, {});
+    if (!data) return;
+    const auto* const order = data->find("order");
+    const auto* const amount = data->find("amount");
+    const auto* const currency = data->find("currency");
+    if (order && order->as_text()) asked.found.order = *order->as_text();
+    if (amount && amount->as_integer()) asked.found.amount = *amount->as_integer();
+    if (currency && currency->as_text()) asked.found.currency = *currency->as_text();
+  }
 }
 
-/// Of an order: the money went back in another way.
-http::Response settle_refund(Asked& asked, const Orders& connect) {
+/// A receiver that wants no more means the whole sale, so all parts of it go on.
+http::Response resend_message(Asked& asked, const Orders& connect) {
+  const auto place = named_place_of(asked);
+  if (!place) return http::problem(problems::no_message);
+  auto& payments = connect().payments();
+  std::int64_t count = 0;
+  for (const auto* const part : place->parts) {
+    const auto sent = payments.resend_message(part->definition().name, place->within);
+    if (sent > 0) note_message(asked, payments, part->definition().name, place->within);
+    count += sent;
+  }
+  if (count == 0) return http::problem(problems::no_message);
+  for (const auto* const part : asked.offer->sale().parts())
+    count += payments.resume_messages(part->definition().name);
+  return replayed(count);
+}
+
+/// Of an order: `act` on the one that the path names. What it is of goes into the journal.
+template <class Act>
+http::Response with_refund(Asked& asked, const Orders& connect, Act&& act) {
   const auto place = named_place_of(asked);
   if (!place) return http::problem(problems::no_refund);
   auto& payments = connect().payments();
   for (const auto* const part : place->parts)
-    for (const auto& refund : payments.refunds_of(part->definition().name, place->within.order_id))
-      if (refund.seq == place->within.seq && payments.refund_done(refund)) return {.status = 204};
+    for (const auto& refund :
+         payments.refunds_of(part->definition().name, place->within.order_id)) {
+      if (refund.seq != place->within.seq) continue;
+      if (!is_seen(asked, refund.state))
+        return http::problem(problems::other_version, {}, {{"refund", listed_json(refund)}});
+      asked.found = {{}, refund.order, refund.amount, refund.currency};
+      if (act(payments, refund)) return {.status = 204};
+    }
   return http::problem(problems::no_refund);
+}
+
+http::Response resend_refund(Asked& asked, const Orders& connect) {
+  return with_refund(asked, connect, [](OrderPayments& payments, const Refund& refund) {
+    return payments.resend_refund(refund.sale, {refund.id, refund.seq});
+  });
+}
+
+/// The money went back in another way.
+http::Response settle_refund(Asked& asked, const Orders& connect) {
+  return with_refund(asked, connect, [](OrderPayments& payments, const Refund& refund) {
+    return payments.refund_done(refund);
+  });
 }
 
 // --- totals ---
 
-/// `offset`: minutes by which days of whoever asks begin before those of UTC.
-http::Response show_totals(Asked& asked, const Orders& connect) {
+/// Minutes by which days of the asker begin before those of UTC.
+Expected<std::chrono::minutes, http::Response> offset_in(const Asked& asked) {
   constexpr std::int64_t a_day = 24 * 60;
-  const auto word = asked.request.query("offset").value_or("0");
-  const auto offset = parse_integer<std::int64_t>(word);
-  if (!offset || *offset <= -a_day || *offset >= a_day)
-    return wrong_parameter("'offset' is minutes, less than a day of them");
+  const auto offset = parse_integer<std::int64_t>(asked.request.query("offset").value_or("0"));
+  if (offset && *offset > -a_day && *offset < a_day) return std::chrono::minutes{*offset};
+  return Unexpected{wrong_parameter("'offset' is minutes, less than a day of them")};
+}
+
+std::string day_text(WallTime day, std::chrono::minutes offset) {
+  return to_text(day + offset).substr(0, 10);
+}
+
+/// What was paid in and given back, by day, provider and currency, of all these rows together.
+Json moved_money(OrderPayments& payments, const std::vector<std::string>& all_rows,
+                 std::chrono::minutes offset) {
+  std::map<std::tuple<std::string, std::string, std::string>, DayMoney, std::greater<>> sums;
+  for (const auto& rows : all_rows)
+    for (const auto& some : payments.money_by_day(rows, -offset)) {
+      auto& sum = sums[{day_text(some.day, offset), some.provider, some.currency}];
+      sum.payments += some.payments;
+      sum.paid += some.paid;
+      sum.refunds += some.refunds;
+      sum.given_back += some.given_back;
+    }
+  auto moved = Json::array();
+  for (const auto& [key, sum] : sums)
+    moved.add(Json::object({{"day", std::get<0>(key)},
+                            {"provider", std::get<1>(key)},
+                            {"currency", std::get<2>(key)},
+                            {"payments", sum.payments},
+                            {"paid", sum.paid},
+                            {"refunds", sum.refunds},
+                            {"given_back", sum.given_back},
+                            {"net", sum.paid - sum.given_back}}));
+  return moved;
+}
+
+http::Response show_totals(Asked& asked, const Orders& connect) {
+  const auto offset = offset_in(asked);
+  if (!offset) return offset.error();
   std::map<std::pair<WallTime, OrderState>, DayTotal, std::greater<>> sums;
-  for (const auto* const part : asked.offer->sale().parts())
-    for (const auto& total :
-         connect().payments().by_day(part->definition().name, std::chrono::minutes{-*offset})) {
+  std::vector<std::string> rows;
+  for (const auto* const part : asked.offer->sale().parts()) {
+    rows.push_back(part->definition().name);
+    for (const auto& total : connect().payments().by_day(rows.back(), -*offset)) {
       auto& sum = sums[{total.day, total.state}];
       sum.orders += total.orders;
       sum.units += total.units;
+      sum.returned += total.returned;
     }
+  }
   const auto& terms = asked.offer->sale().definition().payment;
+  const auto price = [&](std::int64_t units) {
+    return terms ? Json{sale::price_of(units, *terms)} : Json{};
+  };
   auto days = Json::array();
-  for (const auto& [key, sum] : sums) {
-    const auto here = key.first + std::chrono::minutes{*offset};
-    days.add(Json::object({{"day", to_text(here).substr(0, 10)},
+  for (const auto& [key, sum] : sums)
+    days.add(Json::object({{"day", day_text(key.first, *offset)},
                            {"state", to_string(key.second)},
                            {"orders", sum.orders},
                            {"units", sum.units},
-                           {"amount", terms ? Json{sale::price_of(sum.units, *terms)} : Json{}}}));
-  }
+                           {"amount", price(sum.units)},
+                           {"returned", sum.returned},
+                           {"returned_amount", price(sum.returned)}}));
+  return http::json(200,
+                    Json::object({{"days", days},
+                                  {"currency", terms ? Json{terms->currency} : Json{}},
+                                  {"money", moved_money(connect().payments(), rows, *offset)}}));
+}
+
+http::Response show_money(Asked& asked, const Orders& connect) {
+  const auto offset = offset_in(asked);
+  if (!offset) return offset.error();
   return http::json(
-      200, Json::object({{"days", days}, {"currency", terms ? Json{terms->currency} : Json{}}}));
+      200, Json::object({{"money", moved_money(connect().payments(), {std::string{}}, *offset)}}));
 }
 
 http::Parameter state_of(const char* states) {
   return {"state", "query", "The state that they are in", false, states};
+}
+
+http::Parameter offset_parameter() {
+  return {"offset", "query", "Minutes by which days begin before those of UTC", false,
+          R"({"type":"integer","default":0})"};
 }
 
 std::vector<OperateCall> payment_calls() {
@@ -262,8 +383,9 @@ std::vector<OperateCall> payment_calls() {
                        .summary = summary,
                        .body = {{"reason", Kind::words}},
                        .is_final = true,
+                       .parameters = {if_match},
                        .answer = {200, "The payment as it stands now", any_figures},
-                       .problems = {&no_payment, &payment_is_settled},
+                       .problems = {&no_payment, &payment_is_settled, &other_version},
                        .serve = [to](Asked& asked, const Orders& connect) {
                          return settle_payment(asked, connect, to);
                        }};
@@ -284,6 +406,13 @@ std::vector<OperateCall> payment_calls() {
            .parameters = {state},
            .answer = {200, "Payments", any_figures},
            .serve = list_all_payments},
+          {.method = "GET",
+           .path = "/v1/operate/money",
+           .operation = "console_money",
+           .summary = "What was paid in and given back by day, provider and currency, of all sales",
+           .parameters = {offset_parameter()},
+           .answer = {200, "Days", money_schema},
+           .serve = show_money},
           verb("/refund", "refund_payment",
                "Gives the money of a payment back that paid no order; a repeat sends it at once",
                PaymentState::refunding),
@@ -314,10 +443,10 @@ std::vector<OperateCall> views_of_money(const std::string& of_sale) {
       {.method = "GET",
        .path = of_sale + "/totals",
        .operation = "console_totals",
-       .summary = "Orders, units and money by day and state; the latest days first",
-       .parameters = {{"offset", "query", "Minutes by which days begin before those of UTC", false,
-                       R"({"type":"integer","default":0})"}},
-       .answer = {200, "Days", any_figures},
+       .summary = "Orders and units by day and state, and what was paid in and given back by day, "
+                  "provider and currency; the latest days first",
+       .parameters = {offset_parameter()},
+       .answer = {200, "Days", totals_schema},
        .serve = show_totals});
   return all;
 }
@@ -325,34 +454,36 @@ std::vector<OperateCall> views_of_money(const std::string& of_sale) {
 std::vector<OperateCall> verbs_of_money(const std::string& of_sale) {
   using namespace problems;
   std::vector<OperateCall> all;
-  const auto act = [&](const char* path, const char* operation, const char* summary,
-                       const http::ProblemType& none, Resend again) {
-    all.push_back({.method = "POST",
-                   .path = of_sale + path,
-                   .operation = operation,
-                   .summary = summary,
-                   .problems = {&none},
-                   .serve = [again, &none](Asked& asked, const Orders& connect) {
-                     return resend(asked, connect, again, none);
-                   }});
-  };
-  act("/messages/{id}/resend", "resend_message", "Sends a message at once that was not delivered",
-      no_message, &OrderPayments::resend_message);
-  act("/refunds/{id}/resend", "resend_refund", "Sends a refund at once that is not done", no_refund,
-      &OrderPayments::resend_refund);
+  const http::Answer count{200, "How many go out", any_figures};
+  all.push_back({.method = "POST",
+                 .path = of_sale + "/messages/{id}/resend",
+                 .operation = "resend_message",
+                 .summary = "Sends a message at once that was not delivered; all that wait, where "
+                            "the receiver had stopped them",
+                 .answer = count,
+                 .problems = {&no_message},
+                 .serve = resend_message});
+  all.push_back({.method = "POST",
+                 .path = of_sale + "/refunds/{id}/resend",
+                 .operation = "resend_refund",
+                 .summary = "Sends a refund at once that is not done",
+                 .problems = {&no_refund},
+                 .serve = resend_refund});
   all.push_back({.method = "POST",
                  .path = of_sale + "/refunds/{id}/settle",
                  .operation = "settle_refund",
                  .summary = "Notes that the money of a refund went back in another way",
                  .body = {{"reason", BodyMember::Kind::words}},
                  .is_final = true,
-                 .problems = {&no_refund},
+                 .parameters = {if_match},
+                 .problems = {&no_refund, &other_version},
                  .serve = settle_refund});
   all.push_back({.method = "POST",
                  .path = of_sale + "/messages/replay",
                  .operation = "replay_messages",
-                 .summary = "Makes all dead messages due again",
-                 .answer = {200, "How many there were", any_figures},
+                 .summary = "Makes all dead messages due again, and all that wait where the "
+                            "receiver had stopped them",
+                 .answer = count,
                  .serve = replay_messages});
   return all;
 }

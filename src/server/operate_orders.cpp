@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/integer.hpp"
+#include "http/text.hpp"
 #include "server/operate_calls.hpp"
 #include "server/operate_text.hpp"
 #include "server/orders_api.hpp"
@@ -17,10 +18,11 @@ namespace {
 using Orders = BlockingThreads::Orders;
 
 constexpr const char* any_page = R"({"type":"object"})";
-
-http::Response bad(std::string_view detail) {
-  return http::problem(problems::bad_parameter, detail);
-}
+/// Orders of a part of a sale, the latest, that are looked through for a part of a word.
+constexpr std::size_t looked_through = 2000;
+constexpr const char* what_is_found =
+    "A number, also in small letters, an id or a buyer; else the end of a number or a part of a "
+    "buyer's name, among the latest 2,000 orders (of each bucket). None: all orders";
 
 // --- orders ---
 
@@ -32,6 +34,14 @@ std::vector<Json> jsons_of(const Asked& asked, OrderStore& orders, const std::st
   return all;
 }
 
+bool is_same_letter(char a, char b) { return http::lower(a) == http::lower(b); }
+
+/// As numbers of the sale begin, whatever letters it was typed in.
+std::string spelled(const std::string& word, const std::string& type) {
+  const bool is_so = http::same_word(std::string_view{word}.substr(0, type.size()), type);
+  return is_so ? type + word.substr(type.size()) : word;
+}
+
 /// The one order with this number or id. An id is no number: that begins with a letter, a digit or
 /// '-', and may be all digits where a shop wants it so; then both are looked up.
 std::optional<SaleOrder> one_order(OrderStore& orders, OfferedSale& sale, const std::string& word) {
@@ -39,12 +49,21 @@ std::optional<SaleOrder> one_order(OrderStore& orders, OfferedSale& sale, const 
   for (const auto* const part : sale.parts()) {
     const auto& rows = part->definition().name;
     if (!orders.stock(rows)) continue;
-    if (auto found = orders.find_number(rows, word)) return found;
+    const auto number = spelled(word, part->definition().number_type);
+    if (auto found = orders.find_number(rows, number)) return found;
     if (!id) continue;
     auto found = orders.find(rows, std::span{&*id, 1});
     if (!found.empty()) return std::move(found.front());
   }
   return std::nullopt;
+}
+
+/// Whether a number ends with it, or a buyer's name has it within, in whatever letters.
+bool is_like(const SaleOrder& order, std::string_view word) {
+  const std::string_view number = order.number;
+  const auto end = number.substr(number.size() - std::min(number.size(), word.size()));
+  return http::same_word(end, word) ||
+         !std::ranges::search(order.buyer.value, word, is_same_letter).empty();
 }
 
 /// Which orders a list has, the newest first.
@@ -54,21 +73,29 @@ Expected<OrderQuery, http::Response> query_of(const Asked& asked) {
     query.state = order_state_named(*state);
     if (!query.state)
       return Unexpected{
-          bad("'state' is awaiting, paid, cancelled, expired, refunding or refunded")};
+          wrong_parameter("'state' is awaiting, paid, cancelled, expired, refunding or refunded")};
   }
   if (asked.after.empty()) return query;
   const auto before = parse_integer<std::int64_t>(asked.after);
-  if (!before) return Unexpected{bad("'after' is the id of an order")};
+  if (!before) return Unexpected{wrong_parameter("'after' is the id of an order")};
   query.before = *before;
   return query;
 }
 
-/// The newest of all parts: ids begin with the time.
+/// The newest of all parts: ids begin with the time. `like` is a word that they have, of which the
+/// latest of each part alone are looked through.
 http::Response newest_orders(Asked& asked, OrderStore& orders, const OrderQuery& query,
-                             const std::vector<std::string>& all_rows) {
+                             const std::vector<std::string>& all_rows,
+                             const std::string& like = {}) {
   std::vector<std::pair<std::int64_t, Json>> found;
   for (const auto& rows : all_rows) {
-    const auto some = orders.newest(rows, query, asked.most + 1);
+    auto some = orders.newest(rows, like.empty() ? query : OrderQuery{.before = query.before},
+                              like.empty() ? asked.most + 1 : looked_through);
+    const auto is_other = [&](const SaleOrder& order) {
+      return !is_like(order, like) || (query.state && order.state != *query.state);
+    };
+    if (!like.empty()) std::erase_if(some, is_other);
+    if (some.size() > asked.most + 1) some.resize(asked.most + 1);
     const auto jsons = jsons_of(asked, orders, rows, some);
     for (std::size_t i = 0; i < some.size(); ++i) found.emplace_back(some[i].id, jsons[i]);
   }
@@ -97,31 +124,38 @@ http::Response on_its_way(const Asked& asked, const SaleOrder& order) {
   return http::json(200, Json::object({{"orders", Json::array({shown})}, {"next", {}}}));
 }
 
-/// By number or id; else by buyer; else all of them.
+std::vector<std::string> all_rows_of(OfferedSale& sale) {
+  std::vector<std::string> rows;
+  for (const auto* const part : sale.parts()) rows.push_back(part->definition().name);
+  return rows;
+}
+
+/// By number or id; else by buyer; else by what they have of it; all of them without a word.
 http::Response list_orders(Asked& asked, const Orders& connect) {
   constexpr std::size_t longest_id = 128;
   const auto word = asked.request.query("q").value_or("");
-  if (word.size() > longest_id) return bad("'q' has up to 128 bytes");
+  if (word.size() > longest_id) return wrong_parameter("'q' has up to 128 bytes");
   auto query = query_of(asked);
   if (!query) return std::move(query.error());
   auto& sale = asked.offer->sale();
   auto& orders = connect();
-  if (word.empty()) {
-    std::vector<std::string> rows;
-    for (const auto* const part : sale.parts()) rows.push_back(part->definition().name);
-    return newest_orders(asked, orders, *query, rows);
-  }
+  if (word.empty()) return newest_orders(asked, orders, *query, all_rows_of(sale));
   if (const auto found = one_order(orders, sale, word)) {
     const auto shown =
         Json::array({jsons_of(asked, orders, sale.rows_of(found->buyer), {*found}).front()});
     return http::json(200, Json::object({{"orders", shown}, {"next", {}}}));
   }
   query->buyer = BuyerId{word};
-  if (asked.after.empty() && !query->state &&
-      orders.newest(sale.rows_of({word}), *query, 1).empty())
+  if (!orders.newest(sale.rows_of({word}), *query, 1).empty())
+    return newest_orders(asked, orders, *query, {sale.rows_of({word})});
+  if (asked.after.empty() && !query->state) {
     if (const auto latest = latest_on_its_way(orders, sale, {word}))
       return on_its_way(asked, *latest);
-  return newest_orders(asked, orders, *query, {sale.rows_of({word})});
+    const auto number = spelled(word, sale.definition().number_type);
+    if (const auto waiting = asked.offer->find_on_its_way(number))
+      return on_its_way(asked, *waiting);
+  }
+  return newest_orders(asked, orders, *query, all_rows_of(sale), word);
 }
 
 // --- one order ---
@@ -152,9 +186,11 @@ void add_details(Json& json, OrderStore& orders, const std::string& rows, const 
   events.add(order.issued_at, "order.issued", Json::object({{"units", order.units}}));
   for (const auto& kept : orders.payments().payments_of(rows, order)) {
     payments.add(json_of(kept));
-    events.add(
-        kept.received_at, "payment.received",
-        Json::object({{"amount", kept.payment.amount}, {"currency", kept.payment.currency}}));
+    events.add(kept.received_at, "payment.received",
+               Json::object({{"amount", kept.payment.amount},
+                             {"currency", kept.payment.currency},
+                             {"state", to_string(kept.state)},
+                             {"note", cut(kept.note)}}));
   }
   auto told = orders.payments().messages_of(rows, order.id);
   for (const auto& message : told) events.add(message.at, message.type, Json::raw(message.data));
@@ -165,25 +201,59 @@ void add_details(Json& json, OrderStore& orders, const std::string& rows, const 
   json.add("history", events.list());
 }
 
+/// The dead letter of an order that the database has refused, among the first thousand.
+Json letter_of(OfferedSale& sale, const SaleOrder& order) {
+  auto& part = sale.part_of(order.buyer);
+  std::string after;
+  for (int page = 0; page < 10; ++page) {
+    const auto letters = part.dead_letters(after, 100).get();
+    for (const auto& letter : letters)
+      if (letter.order && letter.order->id == order.id)
+        return Json::object(
+            {{"id", text_outside(sale, part, letter.id)}, {"reason", cut(letter.reason)}});
+    if (letters.size() < 100) break;
+    after = letters.back().id;
+  }
+  return {};
+}
+
 http::Response show_order(Asked& asked, const Orders& connect) {
   auto& orders = connect();
   auto& sale = asked.offer->sale();
   const auto found = find_order(*asked.offer, orders, {}, asked.request.parameter("order"));
   if (!found) return http::problem(problems::no_order);
   auto json = json_of(asked.sale(), *found);
+  json.add("dead_letter", found->is_recorded ? Json{} : letter_of(sale, found->order));
   add_details(json, orders, sale.rows_of(found->order.buyer), found->order);
-  return http::json(200, json);
+  auto response = http::json(200, json);
+  if (found->is_recorded) response.add("ETag", tag_of(*found));
+  return response;
+}
+
+/// For the journal: of which order, and what goes back.
+void note_taken_back(Asked& asked, const http::Response& response) {
+  const auto body = JsonValue::parse(response.body, {.bytes = 64 << 10});
+  const auto* const order = !body ? nullptr : response.status < 400 ? &*body : body->find("order");
+  const auto* const number = order ? order->find("number") : nullptr;
+  if (number && number->as_text()) asked.found.order = *number->as_text();
+  const auto* const back = body ? body->find("taken_back") : nullptr;
+  const auto* const refund = back ? back->find("refund") : nullptr;
+  if (refund && refund->as_integer()) asked.found.amount = *refund->as_integer();
+  if (const auto& terms = asked.offer->sale().definition().payment)
+    asked.found.currency = terms->currency;
 }
 
 http::Response refund_order(Asked& asked, const Orders& connect) {
   auto key = key_of(asked.request);
   if (!key) return std::move(key.error());
-  return take_back(*asked.offer, connect(),
-                   {.request = std::move(asked.request),
-                    .asker = {},
-                    .key = std::move(key->value),
-                    .units = asked.count("units"),
-                    .reason = asked.text("reason")});
+  auto response = take_back(*asked.offer, connect(),
+                            {.request = std::move(asked.request),
+                             .asker = {},
+                             .key = std::move(key->value),
+                             .units = asked.count("units"),
+                             .reason = asked.text("reason")});
+  note_taken_back(asked, response);
+  return response;
 }
 
 }  // namespace
@@ -191,7 +261,7 @@ http::Response refund_order(Asked& asked, const Orders& connect) {
 std::vector<OperateCall> order_calls() {
   using Kind = BodyMember::Kind;
   const std::string of_sale = "/v1/operate/sales/{sale}";
-  const http::Parameter which{"q", "query", "A number, an id or a buyer; none: all orders"};
+  const http::Parameter which{"q", "query", what_is_found};
   const http::Parameter state{"state", "query", "The state that they are in; none: any", false,
                               R"({"type":"string","enum":["awaiting","paid","cancelled",)"
                               R"("expired","refunding","refunded"]})"};
@@ -212,13 +282,14 @@ std::vector<OperateCall> order_calls() {
            .serve = show_order},
           {.method = "POST",
            .path = of_sale + "/orders/{order}/refund",
-           .operation = "console_refund",
+           .operation = "take_back_units",
            .summary = "Takes units of an order back, all without 'units', also of a paid one: they "
                       "return to the sale, and their price to the buyer; once for each key",
            .body = {{"units", Kind::count, false}, {"reason", Kind::words}},
            .is_final = true,
            .parameters = {{"Idempotency-Key", "header",
-                           "Names this wish; the same with each repeat", true}},
+                           "Names this wish; the same with each repeat", true},
+                          {"If-Match", "header", "The ETag of the order that was looked at"}},
            .answer = {200, "The order as it stands now, and what was taken back", order_schema},
            .problems = problems_of_take_back(),
            .serve = refund_order}};

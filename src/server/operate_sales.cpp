@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "base/integer.hpp"
 #include "server/journal.hpp"
 #include "server/operate_calls.hpp"
 #include "server/operate_text.hpp"
@@ -65,8 +66,19 @@ std::optional<Letter> letter_of(Asked& asked) {
   return Letter{*sale.parts()[place->part], place->within};
 }
 
+/// The id before this one.
+std::string place_before(const std::string& id) {
+  const auto dash = id.find('-');
+  const auto time = leading_number<std::uint64_t>(id);
+  const auto count = leading_number<std::uint64_t>(std::string_view{id}.substr(dash + 1));
+  return count > 0 ? fmt::format("{}-{}", time, count - 1) : fmt::format("{}-{}", time - 1, ~0ULL);
+}
+
 http::Response revive_letter(Asked& asked, const Orders&) {
   const auto letter = letter_of(asked);
+  if (letter)
+    for (const auto& its : letter->part.dead_letters(place_before(letter->id), 1).get())
+      if (its.id == letter->id && its.order) asked.found.order = its.order->number;
   if (!letter || !letter->part.revive(letter->id).get()) return http::problem(problems::no_letter);
   return {.status = 204};
 }
@@ -76,6 +88,7 @@ http::Response settle_letter(Asked& asked, const Orders& orders) {
   if (!letter) return http::problem(problems::no_letter);
   const auto ended = letter->part.give_back(orders(), letter->id, asked.text("reason"));
   if (!ended) return http::problem(problems::no_letter);
+  if (ended->order) asked.found.order = ended->order->number;
   const auto order = ended->order ? order_json(asked.sale(), *ended->order, true) : Json{};
   return http::json(200, Json::object({{"order", order}}));
 }

@@ -114,6 +114,8 @@ void add_money(Json& json, const WatchedSale& view) {
                                              {"dead", money->messages_dead},
                                              {"failing", money->messages_failing},
                                              {"failing_since", json_of(money->failing_since)},
+                                             {"stopped", money->messages_stopped},
+                                             {"stopped_since", json_of(money->stopped_since)},
                                              {"last_failure", cut(money->last_failure)}})
                              : Json{});
 }

@@ -1,6 +1,5 @@
 #include "server/problems.hpp"
 
-#include "sale/database_failure.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::server {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "http/response.hpp"
+#include "sale/database_failure.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::server {
@@ -26,7 +27,8 @@ inline constexpr std::array all_problems{
 class AdvisedError : public Error {
  public:
   AdvisedError(std::string advice, const Error& failure)
-      : Error{failure.errc(), advice + ": " + failure.message(), failure.effect()},
+      : Error{sale::is_of_database(failure) ? Errc::database : failure.errc(),
+              advice + ": " + failure.message(), failure.effect()},
         advice_(std::move(advice)) {}
   const std::string& advice() const noexcept { return advice_; }
 

@@ -81,7 +81,8 @@ std::string order_schema_with(std::string_view more) {
 const std::string order_schema = order_schema_with({});
 
 const std::string order_details_schema = order_schema_with(
-    R"(,"payments":{"type":"array","items":{"type":"object"},"description":"as they came"},
+    R"(,"dead_letter":{"type":["object","null"],"description":"where the database has refused it"},
+"payments":{"type":"array","items":{"type":"object"},"description":"as they came"},
 "messages":{"type":"array","items":{"type":"object"},"description":"the latest first"},
 "history":{"type":"array","items":{"type":"object"},"description":"the latest first"})");
 

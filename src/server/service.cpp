@@ -203,6 +203,7 @@ std::string Service::needs_text() {
                             {"refunds", &OrderFigures::refunds},
                             {"refunds_failing", &OrderFigures::refunds_failing},
                             {"messages_failing", &OrderFigures::messages_failing},
+                            {"messages_stopped", &OrderFigures::messages_stopped},
                             {"messages_dead", &OrderFigures::messages_dead}};
   std::string text =
       "# HELP sluice_service_needs What a person may have to look at, of each sale\n"

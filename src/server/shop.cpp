@@ -174,8 +174,11 @@ void Shop::define(std::span<const SaleDefinition> sales) {
     try {
       create(sale);  // also where it is offered: in the same words
     } catch (const Error& failure) {
-      if (failure.errc() != Errc::server) throw;
-      note(sale.name, failure.what());  // it has to be recovered: the others are sold
+      // It has to be recovered, which its worker sees to: the others are sold.
+      const bool is_offered = find(sale.name) != nullptr;
+      if (failure.errc() != Errc::server && !(is_offered && failure.errc() == Errc::database))
+        throw;
+      if (!is_offered) note(sale.name, failure.what());
     }
     take_in(buckets_of(sale.name) > 0 ? sale::bucket_name(sale.name, 0) : sale.name, At::start);
   }

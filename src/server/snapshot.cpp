@@ -68,6 +68,9 @@ void add(OrderFigures& sum, const OrderFigures& more) {
   sum.messages += more.messages;
   sum.messages_dead += more.messages_dead;
   sum.messages_failing += more.messages_failing;
+  sum.messages_stopped += more.messages_stopped;
+  if (!sum.stopped_since) sum.stopped_since = more.stopped_since;
+  if (sum.last_failure.empty()) sum.last_failure = more.last_failure;
   if (!more.failing_since || (sum.failing_since && *sum.failing_since <= *more.failing_since))
     return;
   sum.failing_since = more.failing_since;

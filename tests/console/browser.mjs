@@ -38,7 +38,7 @@ export async function openPage(browser, view = {}) {
   page.on('request', request => record.urls.push(request.url()));
   page.on('pageerror', error => record.faults.push(`exception: ${error.message}`));
   page.on('console', message => {
-    if (message.type() === 'error' && !/status of (401|404|409|422|503)|ERR_/.test(message.text())) record.faults.push(message.text());
+    if (message.type() === 'error' && !/status of (401|404|409|412|422|503)|ERR_/.test(message.text())) record.faults.push(message.text());
   });
   await page.evaluateOnNewDocument(() => {
     globalThis.violations = [];

@@ -50,12 +50,38 @@ const views = [
   ['#/sales/tea/toString', 'There is no such page'], ['#/constructor', 'There is no such page'], ['#/sales/milk', 'There is no sale “milk”'],
 ];
 
+/** Each list as its filter shows it. */
+const filtered = [['#/sales/tea/payments?state=refunded', 'tea'], ['#/payments?state=waiting', 'Payments'], ['#/sales/tea/orders?state=expired&q=x', 'tea']];
+
+/** What a row of a list must not do: break a figure, a number or a time, stand beside the next one without a line, have an empty line. */
+const ragged = page => page.evaluate(() => {
+  const found = [];
+  const heads = ['At', 'Since', 'Issued', 'Day', 'Amount', 'Number', 'Order', 'Id', 'Units', 'State', 'Attempts', 'Failed', 'Provider', 'Last number'];
+  for (const cell of document.querySelectorAll('.table .number, .table .fixed, .table [data-head], .totals dd, .facts dd')) {
+    if (cell.matches('[data-head]:not(.number, .fixed)') && !heads.includes(cell.dataset.head)) continue;
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let text; (text = texts.nextNode());) {
+      const range = document.createRange();
+      range.selectNodeContents(text);
+      const lines = new Set([...range.getClientRects()].filter(({width}) => width > 1).map(({top}) => Math.round(top)));
+      if (lines.size > 1) found.push(`“${text.data}” is broken`);
+    }
+  }
+  for (const row of document.querySelectorAll('.table > div:not(.heads) > [role=row]:not(:last-child)'))
+    if (getComputedStyle(row).borderBottomStyle === 'none' && getComputedStyle(row.lastElementChild).borderBottomStyle === 'none')
+      found.push(`no line below “${row.innerText.slice(0, 40)}”`);
+  for (const cell of document.querySelectorAll('[role=cell]:empty'))
+    if (innerWidth < 640 && cell.getBoundingClientRect().height > 0) found.push(`${cell.dataset.head} has an empty line`);
+  return [...new Set(found)];
+});
+
 for (const [name, view] of [['InLight', {}], ['InDark', {scheme: 'dark'}], ['At320Pixels', {width: 320}]]) {
   test(`Console.V50_AxeFindsNothing${name}`, async t => {
     const {page} = await consoleOf(t, {sales: [copy(full), sale('coffee')], ...view});
-    for (const [hash, heading] of views) {
+    for (const [hash, heading] of [...views, ...filtered]) {
       await visit(page, hash, heading);
       assert.deepEqual(await complaints(page), [], hash);
+      assert.deepEqual(await ragged(page), [], hash);
       const {wide, room} = await page.evaluate(() => ({wide: document.documentElement.scrollWidth, room: innerWidth}));
       assert.ok(wide <= room, `${hash} is ${wide} wide where there are ${room}`);
     }
@@ -312,10 +338,10 @@ const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
 
 /** The buttons of a view that change something, but those within dialogs, by what they are called. */
 const verbs = async page => (await page.$$eval('main button', all => all.filter(button => !button.closest('dialog'))
-  .map(button => button.getAttribute('aria-label') ?? button.innerText))).filter(name => !['More', 'Find', 'Count again'].includes(name));
+  .map(button => button.getAttribute('aria-label') ?? button.innerText))).filter(name => !['More', 'Find', 'Refresh'].includes(name));
 
-/** Presses a control, fills in what it asks for, and sends that. */
-const use = async (page, name) => {
+/** Presses a control and fills in what it asks for. */
+const begin = async (page, name) => {
   await page.waitForFunction(wanted => [...document.querySelectorAll('main button')].filter(each => !each.closest('dialog'))
     .some(each => (each.getAttribute('aria-label') ?? each.innerText) === wanted), {timeout: 15_000}, name);
   await page.evaluate(async wanted => {
@@ -329,19 +355,37 @@ const use = async (page, name) => {
     if (number) fill(number, 7);
     button.click();
     await new Promise(resolve => setTimeout(resolve, 50));
-    const form = document.querySelector('dialog[open] form');
-    if (!form) return;
-    for (const field of form.querySelectorAll('input')) fill(field, field.type === 'number' ? field.max || 99999 : 'why');
-    fill([...form.querySelectorAll('input')].at(-1), form.querySelector('b.name').innerText);
-    await new Promise(resolve => setTimeout(resolve, 50));
-    form.requestSubmit();
   }, name);
+  await fillIn(page);
+};
+
+const fillIn = page => page.evaluate(async () => {
+  const form = document.querySelector('dialog[open] form');
+  const name = form?.querySelector('b.name');
+  if (!name) return;
+  const fill = (field, value) => {
+    field.value = value;
+    field.dispatchEvent(new Event('input', {bubbles: true}));
+  };
+  for (const field of form.querySelectorAll('input')) fill(field, field.type === 'number' ? field.max || 99999 : 'why');
+  fill([...form.querySelectorAll('input')].at(-1), name.innerText);
+  await new Promise(resolve => setTimeout(resolve, 50));
+});
+
+const send = page => page.evaluate(() => document.querySelector('dialog[open] form')?.requestSubmit());
+
+/** Presses a control, fills in what it asks for, and sends that. */
+const use = async (page, name) => {
+  await begin(page, name);
+  await send(page);
 };
 
 test('Console.SV12_APaymentIsSettledAndAMessageSentAgain', async t => {
   const {api, page} = await consoleOf(t, {sales: [copy(full)]});
   await visit(page, '#/sales/tea/payments', 'tea');
-  await use(page, 'Settle … evt_1');
+  await begin(page, 'Settle … evt_1');
+  await shows(page, 'Paid for order TEA202601020001 of buyer-1, awaiting');
+  await send(page);
   await shows(page, 'No payment needs to be looked at');
   await visit(page, '#/sales/tea/messages', 'tea');
   await shows(page, 'Not delivered since');
@@ -354,6 +398,20 @@ test('Console.SV12_APaymentIsSettledAndAMessageSentAgain', async t => {
   assert.deepEqual(api.asked.map(({path, body}) => [decodeURIComponent(path).split('/').slice(4).join('/'), body]), [
     ['acme/evt_1/settle', {confirm: 'acme', reason: 'why'}],
     ['tea/messages/7000000000000001:2/resend', null], ['tea/refunds/7000000000000001:2/resend', null]]);
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.SV12_WhatTheReceiverHasStoppedIsSaidAndBegunAgain', async t => {
+  const stopped = copy(full);
+  stopped.messages = {...stopped.messages, dead: 0, failing: 0, stopped: 4, stopped_since: '2026-01-02T02:00:00.000Z', last_failure: 'http://shop.example answered 410'};
+  const {api, page} = await consoleOf(t, {sales: [stopped]});
+  await shows(page, 'webhooks stopped by their receiver since');
+  await visit(page, '#/sales/tea/messages', 'tea');
+  await shows(page, 'Stopped by the receiver since');
+  await shows(page, 'answered 410');
+  await page.locator('button ::-p-text(Send all again)').click();
+  await shows(page, '3 messages on the way');
+  assert.equal(api.asked.at(-1).path, '/v1/operate/sales/tea/messages/replay');
   assert.deepEqual(page.record.faults, []);
 });
 
@@ -402,15 +460,15 @@ async function allVerbs(page) {
 for (const [way, leave] of [['WhileOneWaits', () => {}], ['WhenOneHasGoneOn', (page, api, n) => (n % 2 ? visit(page, '#/', 'Sales') : api.sales.pop())]]) {
   test(`Console.NU12_AnAnswerMayComeAfterTheNextSnapshot${way}`, async t => {
     const {api, page} = await consoleOf(t, {sales: [copy(full)], beat: 50});
-    const letters = copy(api.letters);
-    const payments = copy(api.payments);
+    const before_all = copy({letters: api.letters, payments: api.payments, refunds: api.refunds});
     let used = 0;
     for (const [hash, heading] of views.filter(([, name]) => ['tea', 'Payments'].includes(name))) {
-      api.sales = [copy(full)];
+      const renew = () => Object.assign(api, {sales: [copy(full)], ...copy(before_all), orders: new Map(), delay: 0});
+      renew();
       await visit(page, '#/', 'Sales');
       await visit(page, hash, heading);
       for (const name of await allVerbs(page)) {
-        Object.assign(api, {sales: [copy(full)], letters: copy(letters), payments: copy(payments), orders: new Map(), delay: 0});
+        renew();
         await visit(page, '#/', 'Sales');
         await visit(page, hash, heading);
         const before = api.asked.length;
@@ -425,9 +483,153 @@ for (const [way, leave] of [['WhileOneWaits', () => {}], ['WhenOneHasGoneOn', (p
         assert.deepEqual(page.record.faults, [], `${hash}: ${name}`);
       }
     }
-    assert.equal(used, 28);
+    assert.equal(used, 32);
   }, 120_000);
 }
+
+// Another operator changes what a dialog is about while its reason is typed: nothing is done of what nobody saw.
+test('Console.NU12_WhatAnotherHasChangedIsShownBeforeItIsActedOn', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)], beat: 50});
+  const before_all = copy({payments: api.payments, refunds: api.refunds});
+  let used = 0;
+  for (const [hash, heading] of [['#/sales/tea/order/TEA202601020003', 'tea'], ['#/sales/tea/order/TEA202601020001', 'tea'],
+                                 ['#/sales/tea/payments', 'tea'], ['#/payments?state=waiting', 'Payments'], ['#/sales/tea/refunds', 'tea']]) {
+    const renew = () => Object.assign(api, {...copy(before_all), orders: new Map(), done: [], delay: 0});
+    renew();
+    await visit(page, '#/', 'Sales');
+    await visit(page, hash, heading);
+    for (const name of (await allVerbs(page)).filter(each => each.includes('…'))) {
+      renew();
+      await visit(page, '#/', 'Sales');
+      await visit(page, hash, heading);
+      await begin(page, name);
+      const seen = await page.$eval('dialog[open]', dialog => dialog.innerText);
+      api.interfere();
+      await pause(300);  // snapshots come and go
+      assert.equal(await page.$eval('dialog[open]', dialog => dialog.innerText), seen, `${hash}: ${name} speaks of what was seen`);
+      api.delay = 150;
+      const asked = api.asked.length;
+      await send(page);
+      while (api.asked.length === asked || api.pending) await pause(20);
+      assert.deepEqual(api.done, [], `${hash}: ${name} acts on what nobody saw`);
+      await page.waitForFunction(() => document.querySelector('dialog[open] .refusal')?.innerText.includes('now it is'));
+      const told = await page.$eval('dialog[open]', dialog => dialog.innerText);
+      assert.doesNotMatch(told, /[{}]|undefined|NaN/, name);
+      const may = await page.$('dialog[open] button[type=submit]');
+      assert.equal(Boolean(may), !name.includes('refund '), name);
+      await fillIn(page);
+      if (['Cancel …', 'Refund …'].includes(name)) await shows(page, 'CN¥10.00 goes back to the buyer');
+      await (may ? send(page) : page.keyboard.press('Enter'));  // the focus is at what one may do
+      await page.waitForFunction(() => !document.querySelector('dialog[open]'));
+      assert.equal(api.done.length, may ? 1 : 0, name);
+      assert.deepEqual(page.record.faults, [], `${hash}: ${name}`);
+      ++used;
+    }
+  }
+  assert.equal(used, 16);
+}, 120_000);
+
+test('Console.NU12_TwoOperatorsTakeBackWhatTheySaw', async t => {
+  const service = await serviceOf(t, [{name: 'tea', stock: 20, type: 'TEA', price: 500, currency: 'CNY'}]);
+  const {id, number} = await (await service.buy('tea', 'kim', 3)).json();
+  const page = await pageOf(t);
+  await page.goto(`${service.origin}/console#/sales/tea/order/${number}`);
+  await page.waitForSelector('input[type=password]');
+  await page.type('input[type=password]', service.key);
+  await page.keyboard.press('Enter');
+  await begin(page, 'Cancel …');
+  await shows(page, 'No money goes back');
+  const other = await fetch(`${service.origin}/v1/operate/sales/tea/orders/${id}/refund`, {
+    method: 'POST', body: JSON.stringify({confirm: 'tea', units: 1, reason: 'broken'}),
+    headers: {'Content-Type': 'application/json', Authorization: `Bearer ${service.key}`, 'Idempotency-Key': 'other'}});
+  assert.equal(other.status, 200);
+  await send(page);
+  await shows(page, 'Taken back: it was none, now it is 1');
+  await shows(page, 'Units, of 2');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => document.querySelector('.fields').innerText.includes('Taken back'));
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.WhatIsOverIsNotCounted', async t => {
+  const {page} = await consoleOf(t, {sales: [sale('tea', {left: 7, stock: 7, admitted_per_s: 0, payments: {waiting: 1, asking: 0, flagged: 2}}),
+    sale('mug', {state: 'closed', left: 18, dead: 1}), sale('old', {state: 'archived', left: 40, dead: 5})]});
+  const totals = Object.fromEntries(await page.$$eval('.totals > div', all => all.map(each => [each.querySelector('dt').innerText, each.querySelector('dd').innerText])));
+  assert.equal(totals['units left'], '7');
+  assert.equal(totals['to look at'], '3');
+});
+
+test('Console.SV12_AnOrderAndAListFollowByThemselves', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)]});
+  await visit(page, '#/sales/tea/order/TEA202601020001', 'tea');
+  await shows(page, 'As of');
+  api.interfere();
+  await shows(page, 'Taken back');
+  await shows(page, 'acme answered 500');
+  api.isMute = true;
+  await tabTo(page, 'Refresh');
+  const looks = api.looks;
+  await page.keyboard.press('Enter');
+  while (api.looks === looks) await pause(20);
+  api.isMute = false;
+  await visit(page, '#/sales/tea/orders?state=paid', 'tea');
+  assert.equal((await page.$$('main [role=cell] a')).length, 5);
+  for (const n of [1, 2, 4, 5]) api.orders.delete(n);
+  await page.waitForFunction(() => document.querySelectorAll('main [role=cell] a').length === 1);
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.SV12_AFilterStandsInTheAddress', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)]});
+  api.strays = 1;
+  await shows(page, '1 payment of sales that nobody knows');
+  await press(page, '.refusal a');
+  await shows(page, 'MLK2026010200001');
+  await page.reload();
+  await shows(page, 'MLK2026010200001');
+  await page.select('main select', 'refunded');
+  await shows(page, 'the buyer called twice');
+  await press(page, 'main [role=cell] a');  // the order's page
+  await shows(page, 'History');
+  await page.goBack();
+  await shows(page, 'the buyer called twice');
+  await page.goBack();
+  await shows(page, 'MLK2026010200001');
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.WhileAStoreOrADatabaseIsAwayNothingVanishes', async t => {
+  const {api, page} = await consoleOf(t, {sales: [copy(full)], beat: 50});
+  await visit(page, '#/sales/tea', 'tea');
+  const tab = () => page.$$eval('.tabs a', all => all.find(each => each.innerText.startsWith('Webhooks')).innerText);
+  assert.equal(await tab(), 'Webhooks 5');
+  Object.assign(api, {isHanging: true, delay: 200});
+  await shows(page, 'as of');
+  assert.match(await tab(), /^Webhooks 5 at \d\d:\d\d:\d\d$/);
+  await use(page, 'Pause the waiting room');
+  await shows(page, 'The store failed');
+  await pause(300);  // it stays there
+  assert.match(await page.$eval('.refusal', refusal => refusal.closest('.card').innerText), /^Waiting room/);
+  assert.deepEqual(await complaints(page), []);
+  api.isHanging = false;
+  await page.waitForFunction(() => !document.body.innerText.includes('as of'));
+  assert.equal(await tab(), 'Webhooks 5');
+  assert.deepEqual(page.record.faults, []);
+});
+
+test('Console.ALoginThatEndedSaysWhy', async t => {
+  const {api, page} = await consoleOf(t);
+  api.isOpen = false;
+  await page.reload();
+  await page.waitForSelector('input[type=password]');
+  await page.type('input[type=password]', 'sk.ann.secret');
+  await page.keyboard.press('Enter');
+  await shows(page, 'admitted a second');
+  await pause(1500);
+  api.logOut();
+  await shows(page, 'Your login has ended');
+  assert.ok(!(await page.evaluate(() => document.body.innerText)).includes('Connection lost'));
+});
 
 test('Console.AWrongKeyIsRefusedAtTheField', async t => {
   const {api, page} = await consoleOf(t);

@@ -57,9 +57,13 @@ struct Room {
 /// A folder that is listed here lists all its rooms; files beside them are its door, which may
 /// include every room, and which no room includes.
 inline constexpr std::array rooms{
-    Room{"engine/types", ""},         Room{"engine/core", "types"},
-    Room{"engine/lua", "core types"}, Room{"engine/commands", "lua core types"},
-    Room{"engine/log", ""},           Room{"engine/embedded", "commands lua core types log"},
+    Room{"engine/types", ""},
+    Room{"engine/core", "types"},
+    Room{"engine/lua", "core types"},
+    Room{"engine/commands", "lua core types rdb"},
+    Room{"engine/rdb", ""},
+    Room{"engine/log", "rdb"},
+    Room{"engine/embedded", "commands lua core types log rdb"},
 };
 
 /// The floor that a public header stands on: include/sluice/<noun>.hpp may include what that folder

@@ -468,15 +468,16 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
     return std::to_string(orders_->page("s", -1, 10).at(which).id);
   };
   EXPECT_EQ(text.str(),
-            "number,id,buyer,n,units,issued_at,request,state,reason,returned\n"
+            "number,id,buyer,n,units,issued_at,request,state,reason,returned,price,currency,paid,"
+            "refunded\n"
             "MT202601021," +
                 id(0) +
-                ",ann,1,2,2026-01-02T15:59:57Z,r1,cancelled,\"no, thanks\",0\n"
+                ",ann,1,2,2026-01-02T15:59:57Z,r1,cancelled,\"no, thanks\",0,,,0,0\n"
                 "MT202601022," +
                 id(1) +
-                ",\"b,o\"\"b\",1,2,2026-01-02T15:59:57Z,r%0A1,awaiting,,1\n"
+                ",\"b,o\"\"b\",1,2,2026-01-02T15:59:57Z,r%0A1,awaiting,,1,,,0,0\n"
                 "MT202601023," +
-                id(2) + ",ann,2,1,2026-01-02T15:59:57Z,r2,awaiting,,0\n");
+                id(2) + ",ann,2,1,2026-01-02T15:59:57Z,r2,awaiting,,0,,,0,0\n");
 
   EXPECT_EQ(sale_.status().get().state, SaleState::archived);
   EXPECT_EQ(buy("late", "r").outcome, SaleOutcome::closed);

@@ -226,7 +226,7 @@ TEST(SaleLife, V12_AnotherAmountOrCurrencyPaysNothingAndIsListed) {
   const auto flagged = life.payments().list("s", PaymentState::flagged, 10);
   ASSERT_EQ(flagged.size(), 4u);
   const auto less = std::ranges::find(flagged, "less", [](auto& p) { return p.payment.event; });
-  EXPECT_EQ(less->note, "2997 CNY was paid, and 2998 CNY is due");
+  EXPECT_EQ(less->note, "29.97 CNY was paid, and 29.98 CNY is due");
   for (auto wrong : {Life::payment(order, ""), Life::payment(order, std::string(129, 'x'))})
     EXPECT_THROW(life.sale().pay(life.orders(), wrong), Error);
   auto other = Life::payment(order, "e");

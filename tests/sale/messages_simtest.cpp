@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <stdexcept>
 
 #include "base/json_value.hpp"
 #include "base/sha1.hpp"
+#include "sale/archive.hpp"
 #include "sale/life.hpp"
 #include "sale/payment_simulator.hpp"
 #include "sluice/order_messages.hpp"
+#include "support/temp_dir.hpp"
 
 namespace sluice {
 namespace {
@@ -91,9 +94,25 @@ TEST_F(SaleMessages, V48_WhileTheReceiverIsDownAllWaitInOrderUntilHeWantsNoMore)
   EXPECT_TRUE(sender().send_due().nothing()) << "off";
   EXPECT_TRUE(got_.empty());
   answer_ = Delivery::done;
-  EXPECT_EQ(sender().replay(), 0);
+  EXPECT_EQ(sender().replay(), 2);
   sender().send_due();
   EXPECT_EQ(got_.size(), 2u) << "nothing is lost";
+}
+
+TEST_F(SaleMessages, SV12_TheFileOfAnArchiveHasTheMoneyOfEachOrder) {
+  paid("ann");
+  life_.sale().cancel_units(life_.orders(), {"ann"}, {"r"}, 0, "k");
+  for (int i = 0; i < 2; ++i) send_refunds(life_.orders(), "s", [](const Refund&) { return ""; });
+  paid("bob");
+  const test::TempDir folder;
+  const auto file = (folder / "orders.csv").string();
+  sale::export_orders(life_.orders(), "s", file);
+  std::ifstream in{file};
+  std::vector<std::string> ends;
+  for (std::string line; std::getline(in, line);) ends.push_back(line.substr(line.find(",r")));
+  EXPECT_EQ(ends, (std::vector<std::string>{
+                      ",request,state,reason,returned,price,currency,paid,refunded",
+                      ",r,refunded,,0,1499,CNY,1499,1499", ",r,paid,,0,1499,CNY,1499,0"}));
 }
 
 TEST_F(SaleMessages, NothingIsSentBeforeTheReceiverWantsIt) {

@@ -66,6 +66,42 @@ class Histories {
     const auto all = orders_.totals("s");
     EXPECT_EQ(all.odd + all.odd_returns, 0);
     EXPECT_EQ(all.stock.initial - all.stock.left, all.units);
+    expect_days();
+  }
+  /// Days, and orders, add up to the payments that came and to what went back.
+  void expect_days() {
+    for (const auto offset : {0min, 480min, -720min, 1439min}) {
+      std::map<WallTime, std::pair<std::int64_t, std::int64_t>> days;
+      for (const auto& move : moves_) {
+        auto& day = days[std::chrono::floor<std::chrono::days>(move.at - offset) + offset];
+        (move.amount > 0 ? day.first : day.second) += std::abs(move.amount);
+      }
+      for (const auto* sale : {"s", ""}) {
+        auto left = days;
+        for (const auto& row : money().money_by_day(sale, offset))
+          if (left[row.day] == std::pair{row.paid, row.given_back}) left.erase(row.day);
+        EXPECT_TRUE(left.empty()) << left.size() << " of " << days.size() << " days, " << offset;
+      }
+    }
+    std::int64_t paid = 0;
+    std::int64_t back = 0;
+    std::int64_t units = 0;
+    std::vector<std::int64_t> ids;
+    for (const auto& order : orders_.page("s", -1, 1'000'000)) {
+      ids.push_back(order.id);
+      units += order.units;
+    }
+    for (std::size_t i = 0; i < ids.size(); i += 500)
+      for (const auto& row :
+           money().money_of("s", std::span{ids}.subspan(i, std::min(ids.size() - i, 500UL)))) {
+        paid += row.paid;
+        back += row.given_back;
+      }
+    for (const auto& move : moves_) (move.amount > 0 ? paid : back) -= std::abs(move.amount);
+    EXPECT_EQ(paid, 0);
+    EXPECT_EQ(back, 0);
+    for (const auto& row : money().by_day("s", 0min)) units -= row.units + row.returned;
+    EXPECT_EQ(units, 0) << "each unit is counted once";
   }
 
  private:
@@ -126,6 +162,7 @@ class Histories {
                     .amount = amount,
                     .currency = "EUR"};
     EXPECT_TRUE(money().keep(payment));
+    moves_.push_back({clock_.wall(), amount});
     payments_.push_back({payment, is_first && amount == price_, amount != price_});
     note(fmt::format("payment {} of {} kept", payments_.size(), amount));
   }
@@ -170,7 +207,17 @@ class Histories {
   }
   void refund() {
     for (const auto& refund : money().refunds_of("s", order_.id))
-      if (refund.state == "asked" && money().refund_done(refund)) note("refunded");
+      if (refund.state == "asked" && money().refund_done(refund)) gone(refund);
+    for (const auto& one : payments_)
+      if (one.is_wrong && below(2) == 0)
+        money().settle_payment({one.payment.provider, one.payment.event}, PaymentState::refunding,
+                               "ann", "wrong");
+    while (const auto back = money().take_refund("", "", 1h))
+      if (money().refund_done(*back)) gone(*back);
+  }
+  void gone(const Refund& refund) {
+    moves_.push_back({clock_.wall(), -refund.amount});
+    note("refunded");
   }
 
   void finish() {
@@ -200,7 +247,7 @@ class Histories {
           kept.state == PaymentState::applied || kept.state == PaymentState::returned;
       is_paid |= one.is_right;
       if (one.is_right) say(counts, "a right payment is flagged");
-      if (one.is_wrong) say(kept.state == PaymentState::flagged, "a wrong payment is not flagged");
+      if (one.is_wrong) say(!counts, "a wrong payment is not flagged");
       if (counts) earned += one.payment.amount;
     }
     for (const auto& refund : money().refunds_of("s", order_.id)) earned -= refund.amount;
@@ -240,6 +287,11 @@ class Histories {
   SaleOrder order_;
   std::int64_t price_ = 0;  // of the units that it has, or had when it ended
   std::vector<Told> payments_;
+  struct Move {
+    WallTime at;
+    std::int64_t amount;  ///< below 0: it went back
+  };
+  std::vector<Move> moves_;
   int keys_ = 0;
 };
 

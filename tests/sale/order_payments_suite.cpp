@@ -663,6 +663,51 @@ TEST_P(OrderPaymentsSuite, SV12_WhatWasNotSentSaysWhyAndIsSentAgain) {
   EXPECT_EQ(money().take_messages("s", 3, 60s).size(), 2u);
 }
 
+/// Each way to begin again, beside one that is dead and one that waits for its next attempt.
+TEST_P(OrderPaymentsSuite, SV12_WhatAReceiverHasStoppedIsSeenAndBegunAgain) {
+  const auto orders = orders_from(1, 4);
+  sell("3600000000", orders);
+  for (const auto& each : orders) orders_->end_order("s", each.id, OrderState::cancelled, "");
+  struct Way {
+    const char* name;
+    std::function<std::int64_t(const OrderMessage& dead)> begin;
+    std::int64_t count;
+  };
+  const Way ways[] = {{"all", [&](const auto&) { return money().replay_messages("s"); }, 4},
+                      {"one",
+                       [&](const auto& m) {
+                         return money().resend_message("s", {m.order_id, m.seq});
+                       },
+                       4},
+                      {"none", [&](const auto&) { return money().resume_messages("s"); }, 3}};
+  for (const auto& way : ways) {
+    auto taken = money().take_messages("s", 4, 60s);
+    ASSERT_EQ(taken.size(), 4U) << way.name;
+    EXPECT_TRUE(money().message_failed("s", taken[0], 10h, "answered 500"));
+    EXPECT_TRUE(money().message_failed("s", taken[1], std::nullopt, "answered 404"));
+    const auto before = orders_->wall();
+    money().stop_messages("s");
+    money().stop_messages("s");
+    EXPECT_TRUE(money().message_failed("s", taken[2], 0s, "answered 410"));
+    EXPECT_TRUE(money().message_failed("s", taken[3], 0s));
+    EXPECT_TRUE(money().take_messages("s", 4, 60s).empty());
+    const auto stopped = orders_->figures("s");
+    EXPECT_EQ(stopped.messages_stopped, 3) << way.name;
+    EXPECT_EQ(stopped.messages_failing, 0) << "they are not tried again";
+    ASSERT_TRUE(stopped.stopped_since) << way.name;
+    EXPECT_GE(*stopped.stopped_since, before);
+    EXPECT_FALSE(stopped.last_failure.empty());
+    EXPECT_EQ(way.begin(taken[1]), way.count) << way.name;
+    const auto begun = orders_->figures("s");
+    EXPECT_EQ(begun.messages_stopped, 0);
+    EXPECT_FALSE(begun.stopped_since);
+    EXPECT_EQ(money().resume_messages("s"), 0);
+    EXPECT_EQ(money().resend_message("s", {taken[1].order_id, 99}), 0);
+    if (way.count < 4) EXPECT_EQ(money().replay_messages("s"), 1) << "the dead one alone";
+  }
+  EXPECT_EQ(money().take_messages("s", 9, 60s).size(), 4U);
+}
+
 TEST_P(OrderPaymentsSuite, SV12_ARefundThatFailsIsListedAndSentAgain) {
   sell("3600000000", {order(1, "ann"), order(2, "bob")});
   for (const auto* buyer : {"ann", "bob"}) {

@@ -21,6 +21,7 @@ struct RouteAnswer {
   int status = 0;  ///< 0: none within half a minute
   std::string problem;
   std::chrono::milliseconds took{};
+  bool says_when = false;  ///< by Retry-After
 };
 
 /// The sales `tea`, `cocoa` with a waiting room, and `mate`, which is closed and changed; the
@@ -127,7 +128,7 @@ class AllRoutes {
         {"settle_payment", R"({"confirm":"acme","reason":"a test"})"},
         {"settle_refund", R"({"confirm":"tea","reason":"a test"})"},
         {"refund_payment", R"({"confirm":"acme","reason":"a test"})"},
-        {"console_refund", R"({"confirm":"tea","units":1000,"reason":"a test"})"},
+        {"take_back_units", R"({"confirm":"tea","units":1000,"reason":"a test"})"},
         {"close_sale", R"({"confirm":"mate"})"},
         {"change_stock", R"({"stock":500,"confirm":"mate"})"}};
     if (route.operation.starts_with("page_")) {
@@ -190,7 +191,8 @@ class AllRoutes {
     if (end == whole.npos) return {route.operation, 0, "", took};
     const Answer answer{std::stoi(whole.substr(9, 3)), whole.substr(0, end), whole.substr(end + 4)};
     const bool is_problem = answer.head.find("problem+json") != std::string::npos;
-    return {route.operation, answer.status, is_problem ? answer.problem() : "", took};
+    return {route.operation, answer.status, is_problem ? answer.problem() : "", took,
+            answer.has("Retry-After: ")};
   }
 
   const std::uint16_t port_;

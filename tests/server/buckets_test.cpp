@@ -1,6 +1,7 @@
 // A sale with buckets, served: outside it is one sale.
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <thread>
@@ -35,17 +36,20 @@ class ServedBuckets : public OperateTest {
     EXPECT_TRUE(test::comes_true([&] { return shop("GET", path).is_recorded(); }));
     return path;
   }
-  PaymentState pay(const std::string& path) const {
+  Payment payment_of(const std::string& path) const {
     const auto shown = shop("GET", path);
+    return {.provider = "acme",
+            .event = "evt_" + shown.text("number"),
+            .sale = "tea",
+            .order = shown.text("number"),
+            .amount = integer(shown.json(), {"due"}),
+            .currency = "CNY"};
+  }
+  PaymentState pay(const Payment& payment) const {
     const auto orders = open_order_store(options().shop.orders);
-    const Payment payment{.provider = "acme",
-                          .event = "evt_" + shown.text("number"),
-                          .sale = "tea",
-                          .order = shown.text("number"),
-                          .amount = integer(shown.json(), {"due"}),
-                          .currency = "CNY"};
     return service_->shop().find("tea")->sale().pay(*orders, payment).state;
   }
+  PaymentState pay(const std::string& path) const { return pay(payment_of(path)); }
   /// Ids of all orders, page after page, until there are so many.
   std::multiset<std::string> all_ids(std::size_t many) const {
     std::multiset<std::string> ids;
@@ -276,6 +280,47 @@ TEST_F(ServedBuckets, AStoreThatCameBackEmptyIsRecoveredWholeWhenAPersonSaysSo) 
   EXPECT_EQ(integer(sale(), {"sold"}), 12);
   EXPECT_EQ(integer(sale(), {"left"}), 28);
   EXPECT_EQ(buy("buyer-3", "k").status, 200);
+}
+
+/// A backup of the database that lacks the last orders, and a store that was started again or has
+/// an archived sale: neither ends a service that begins then, and other sales are sold.
+TEST_F(ServedBuckets, AnOlderDatabaseKeepsNoOtherSaleFromBeingServed) {
+  const SaleDefinition milk{.name = "milk", .stock = 9, .number_type = "MILK"};
+  const auto database = folder_ / "orders.db";
+  const auto backup = folder_ / "backup.db";
+  for (const bool is_archived : {false, true}) {
+    SCOPED_TRACE(is_archived);
+    service_.reset();
+    store_ = engine::open_embedded();
+    for (const auto* const end : {"", "-wal", "-shm"})
+      std::filesystem::remove(database.string() + end);
+    begin({paid_tea(40), milk}, in_buckets());
+    pay(bought("early"));
+    service_.reset();
+    std::filesystem::copy(database, backup, std::filesystem::copy_options::overwrite_existing);
+    begin({paid_tea(40), milk}, in_buckets());
+    std::vector<Payment> late;
+    for (int i = 0; i < 5; ++i) late.push_back(payment_of(bought(fmt::format("late-{}", i))));
+    for (const auto& payment : late) pay(payment);
+    service_.reset();
+    if (is_archived) {
+      const auto orders = open_order_store(options().shop.orders);
+      auto sale = *BucketedSale::load(*store_, "tea").get();
+      sale.close(*orders);
+      for (std::int64_t i = 0; i < count; ++i) EXPECT_TRUE(sale.bucket(i).archive(*orders));
+    } else {
+      for (std::int64_t i = 0; i < count; ++i)
+        store_->run({"HSET", fmt::format("{{tea:{}}}:sale", i), "store", "gone"}).get();
+    }
+    std::filesystem::rename(backup, database);
+    begin({paid_tea(40), milk}, in_buckets());
+    EXPECT_TRUE(test::comes_true([&] { return buy("ann", "k", {}, "milk").status == 201; }));
+    const auto state = is_archived ? "archived" : "open";
+    EXPECT_TRUE(test::comes_true([&] {
+      return ask("GET", "/v1/sales/tea").text("state") == state;
+    })) << ask("GET", "/v1/sales/tea").body;
+    for (const auto& payment : late) EXPECT_NO_THROW(pay(payment)) << "its provider tells it again";
+  }
 }
 
 TEST_F(ServedBuckets, AWaitingRoomLetsInForTheUnitsOfAllBuckets) {

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "server/curl.hpp"
 #include "server/served.hpp"
+#include "server/shop_keys.hpp"
 #include "support/certificates.hpp"
 #include "support/redis_server.hpp"
 
@@ -67,12 +69,41 @@ TEST_F(Deployment, CertificatesAreReplacedWhileItServes) {
       [&] { return served.output().find("cannot be used") != std::string::npos; }));
   EXPECT_EQ(buy_by_curl(served.port(), ca).first, 0);
 
-  std::ofstream{certificates["server.key"]} << new_key;
+  // The key with a mode that the log objects to: its advice alone brings both into use.
+  const auto prepared = file("prepared", new_key);
+  ::chmod(prepared.c_str(), 0644);
+  std::filesystem::rename(prepared, certificates["server.key"]);
+  EXPECT_TRUE(
+      test::comes_true([&] { return served.output().find("chmod 600") != std::string::npos; }));
+  EXPECT_EQ(buy_by_curl(served.port(), ca).first, 0);
+  ::chmod(certificates["server.key"].c_str(), 0600);
   EXPECT_TRUE(
       test::comes_true([&] { return buy_by_curl(served.port(), ca).first == not_trusted; }));
   served.process().terminate();
   EXPECT_EQ(served.process().wait(), 0) << served.output();
   EXPECT_EQ(served.output().find("PRIVATE"), std::string::npos);
+}
+
+TEST_F(Deployment, AKeyThatIsTakenOutOfTheFileIsGoodNoMore) {
+  const auto ann = make_shop_key("ann", {Scope::operate});
+  const auto bob = make_shop_key("bob", {Scope::operate});
+  const auto keys = file("shop_keys", ann.line + "\n" + bob.line + "\n");
+  Served served{folder_, 0, options({"--shop-keys", keys})};
+  ASSERT_TRUE(served.begins()) << served.output();
+  const auto status_of = [&](const MadeShopKey& who) {
+    return test::ask(served.port(), "GET", "/v1/operate/session",
+                     {{"Authorization", "Bearer " + who.key}})
+        .status;
+  };
+  EXPECT_EQ(status_of(ann), 200);
+  served.process().signal(SIGHUP);
+  std::filesystem::rename(file("no keys", "ann operate\n"), keys);
+  EXPECT_TRUE(test::comes_true(
+      [&] { return served.output().find("cannot be used") != std::string::npos; }));
+  EXPECT_EQ(status_of(ann), 200) << "the keys of before stay good";
+  std::filesystem::rename(file("fewer", bob.line + "\n"), keys);
+  EXPECT_TRUE(test::comes_true([&] { return status_of(ann) == 401; }));
+  EXPECT_EQ(status_of(bob), 200);
 }
 
 // A buyer's requests go to any process: a ticket of one lets him in at the other, and one ticket is

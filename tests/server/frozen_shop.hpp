@@ -50,6 +50,7 @@ class FaultyRedis : public Dependency {
  public:
   std::string url() override { return redis_.url(); }
   bool begin(Fault fault, Process&) override {
+    if (backup_.empty()) back_up();
     switch (fault) {
       case Fault::away: redis_.kill(); break;
       case Fault::refuses: run({"ACL", "SETUSER", "default", "-@all", "+acl", "+client"}); break;
@@ -59,7 +60,7 @@ class FaultyRedis : public Dependency {
       case Fault::stands_still: redis_.stop(); break;
       case Fault::full: run({"CONFIG", "SET", "maxmemory", "1"}); break;
       case Fault::read_only: run({"REPLICAOF", "127.0.0.1", "1"}); break;
-      case Fault::rolled_back: redis_.restart(false); break;
+      case Fault::rolled_back: bring_back(); break;
     }
     return true;
   }
@@ -83,8 +84,30 @@ class FaultyRedis : public Dependency {
     EXPECT_EQ(client.wait(), 0) << text_of(folder_ / "answer");
   }
 
+  /// All keys, as they are before the first fault.
+  void back_up() {
+    const auto store = open(redis_.url());
+    const auto keys = store->run({"KEYS", "*"}).get();
+    for (const auto& key : keys.as_items()) {
+      backup_.push_back(key.as_text());
+      backup_.push_back(store->run({"DUMP", key.as_text()}).get().as_text());
+    }
+  }
+  /// In one step, on a server that was started again.
+  void bring_back() {
+    redis_.restart();
+    std::vector<std::string_view> words{
+        "EVAL",
+        "redis.call('flushall') for i = 1, #ARGV, 2 do redis.call('restore', ARGV[i], 0, "
+        "ARGV[i + 1]) end",
+        "0"};
+    words.insert(words.end(), backup_.begin(), backup_.end());
+    open(redis_.url())->run(Words{words}).get();
+  }
+
   TempDir folder_;
   RedisServer redis_{{"appendonly yes", "appendfsync always"}};
+  std::vector<std::string> backup_;  // keys and what they have, in turn
   std::optional<Slowness> slowness_;
 };
 

@@ -102,6 +102,9 @@ TEST_F(LostStore, AStoreThatTakesNoWritesIsNotReady) {
   EXPECT_EQ(ready(), 200);
   store_->run({"REPLICAOF", "127.0.0.1", "1"}).get();
   EXPECT_TRUE(test::comes_true([&] { return ready() == 503; }));
+  const auto to_a_balancer = test::ask(service_->port(), "GET", "/readyz");
+  EXPECT_EQ(to_a_balancer.status, 503) << "at the address that it sends buyers to";
+  EXPECT_EQ(to_a_balancer.body.find("127.0.0.1"), std::string::npos) << to_a_balancer.body;
   EXPECT_EQ(buy("ann").status, 503);
   store_->run({"REPLICAOF", "NO", "ONE"}).get();
   EXPECT_TRUE(test::comes_true([&] { return ready() == 200; }));

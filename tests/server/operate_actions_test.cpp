@@ -63,10 +63,19 @@ TEST_F(OperateActions, ADeadLetterIsRevivedOnceItsCauseIsGone) {
   begin({tea(10)}, with_keys());
   set_database_stock(0);
   const auto letter = bury("ann");
+  const auto number =
+      text_in(*list_of(look("/dead-letters"), "letters").front().find("order"), "number");
+  const auto small = "tea" + number.substr(3);
+  ASSERT_EQ(list_of(look("/orders?q=" + small), "orders").size(), 1U);
+  const auto order = look("/orders/" + number);
+  EXPECT_EQ(text_in(*order.find("dead_letter"), "id"), letter);
+  EXPECT_NE(text_in(*order.find("dead_letter"), "reason").find("units"), std::string::npos);
   set_database_stock(10);
   const auto path = fmt::format("/dead-letters/{}/revive", letter);
   EXPECT_EQ(at_tea(path, {}).status, 204);
   EXPECT_EQ(at_tea(path, {}).problem(), "no-letter");
+  const auto journal = get("/v1/operate/journal").json();
+  EXPECT_EQ(text_in(list_of(journal, "entries").at(1), "order"), number);
   EXPECT_TRUE(test::comes_true([&] {
     return list_of(look("/orders?q=ann"), "orders").size() == 1 &&
            *list_of(look("/orders?q=ann"), "orders").front().find("recorded")->as_bool();

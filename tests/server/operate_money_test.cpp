@@ -1,4 +1,5 @@
 /// What operators settle, send again and look up; and what a key that only reads may.
+#include <array>
 #include <map>
 #include <set>
 
@@ -89,6 +90,7 @@ class OperateMoney : public OperateTest {
 
   const MadeShopKey eye_ = make_shop_key("eye", {Scope::read});
   const MadeShopKey tools_ = make_shop_key("job", {Scope::tools});
+  int key_ = 0;
 };
 
 using Events = std::vector<std::string>;
@@ -196,12 +198,49 @@ TEST_F(OperateMoney, SV12_ATargetThatFailsIsShownAndAMessageSentAgain) {
   EXPECT_NE(word_in(message, "note").find("answered 503"), std::string::npos);
   shop.answers([](const test::Receiver::Got&) { return 204; });
   const auto path = fmt::format("/v1/operate/sales/tea/messages/{}/resend", word_in(message, "id"));
-  EXPECT_EQ(post(path).status, 204);
+  EXPECT_EQ(integer(post(path).json(), {"replayed"}), 1);
   EXPECT_TRUE(test::comes_true(
       [&] { return rows_in(of_tea("/messages?state=done"), "messages").size() == 1; }));
   EXPECT_EQ(post(path).problem(), "no-message");
   for (const auto* id : {"x", "1", "1:x", "x:1", ""})
     EXPECT_EQ(post(fmt::format("/v1/operate/sales/tea/messages/{}/resend", id)).status, 404) << id;
+}
+
+/// A receiver's 410 stops the messages of a sale: everybody is told, and each verb begins again.
+TEST_F(OperateMoney, SV12_AReceiverThatWantsNoMoreIsShownAndBegunAgain) {
+  test::Receiver shop{[](const test::Receiver::Got&) { return 410; }};
+  begin_paid({}, shop.url());
+  std::size_t sent = 0;
+  for (const auto* verb : {"/messages/{}/resend", "/messages/replay"}) {
+    for (const auto* buyer : {"ann", "bob"})
+      pay(fmt::format("{} {}", buyer, verb), "tea", bought(fmt::format("{} {}", buyer, verb)),
+          1000);
+    const auto seen = state_where([](const JsonValue& sale) {
+      return integer(sale, {"messages", "stopped"}) == 2;
+    });
+    const auto& messages = *rows_in(seen, "sales").front().find("messages");
+    EXPECT_NE(word_in(messages, "last_failure").find("answered 410"), std::string::npos);
+    EXPECT_EQ(word_in(messages, "stopped_since").size(), 24U);
+    EXPECT_EQ(integer(messages, {"failing"}), 0);
+    EXPECT_TRUE(test::comes_true([&] {
+      return metrics().contains(R"(sluice_service_needs{sale="tea",what="messages_stopped"} 2)");
+    }));
+    const auto due = of_tea("/messages?state=due");
+    ASSERT_EQ(rows_in(due, "messages").size(), 2U);
+    shop.answers([](const test::Receiver::Got&) { return 204; });
+    const auto id = word_in(rows_in(due, "messages").front(), "id");
+    const auto path = std::string{"/v1/operate/sales/tea"} + fmt::format(fmt::runtime(verb), id);
+    EXPECT_EQ(integer(post(path).json(), {"replayed"}), 2) << path;
+    const auto journal = get("/v1/operate/journal").json();
+    const auto& last = rows_in(journal, "entries").front();
+    if (sent == 0) EXPECT_EQ(word_in(last, "order").substr(0, 3), "TEA");
+    if (sent == 0) EXPECT_EQ(integer(last, {"amount"}), 1000);
+    sent += 2;
+    EXPECT_TRUE(test::comes_true(
+        [&] { return rows_in(of_tea("/messages?state=done"), "messages").size() == sent; }));
+    state_where([](const JsonValue& sale) { return integer(sale, {"messages", "stopped"}) == 0; });
+    shop.answers([](const test::Receiver::Got&) { return 410; });
+  }
 }
 
 TEST_F(OperateMoney, SV20_AnOrderIsShownWithAllThatBelongsToIt) {
@@ -246,6 +285,83 @@ TEST_F(OperateMoney, SV20_UnitsAreTakenBackOnceForEachKey) {
   EXPECT_EQ(refund("none", "3", all).problem(), "no-order");
 }
 
+/// Each act is of what the operator saw: a second one came before.
+TEST_F(OperateMoney, NU12_WhatHasChangedSinceItWasSeenIsNotActedOn) {
+  test::Receiver provider{[](const test::Receiver::Got&) { return 500; }};
+  begin_paid(provider.url());
+  const auto number = bought("ann");
+  const auto tag = [&] {
+    const auto head = get("/v1/operate/sales/tea/orders/" + number).head;
+    const auto at = head.find("ETag: ") + 6;
+    return head.substr(at, head.find("\r\n", at) - at);
+  };
+  const auto act = [&](std::string_view path, std::string_view seen, std::string_view body) {
+    return ask(
+        "POST", fmt::format("/v1/operate/{}", path),
+        {{"Authorization", "Bearer " + bob_.key}, {"Idempotency-Key", "bob's"}, {"If-Match", seen}},
+        body);
+  };
+  const auto take_back = [&](std::string_view seen) {
+    return act(fmt::format("sales/tea/orders/{}/refund", number), seen,
+               R"({"confirm":"tea","units":1,"reason":"ill"})");
+  };
+  const auto awaiting = tag();
+  pay("right", "tea", number, 1000);
+  const auto refused = take_back(awaiting);
+  EXPECT_EQ(refused.problem(), "other-version");
+  EXPECT_EQ(word_in(*refused.json().find("order"), "state"), "paid");
+  const auto paid = tag();
+  EXPECT_EQ(refund(number, "ann's", R"({"confirm":"tea","units":1,"reason":"a"})").status, 200);
+  EXPECT_EQ(take_back(paid).problem(), "other-version");
+  const auto now = tag();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(take_back(now).status, 200) << "also a repeat";
+
+  const auto reason = R"({"confirm":"acme","reason":"a call"})";
+  pay("twice", "tea", number, 1000);
+  EXPECT_EQ(settle("twice", "refund").status, 200);
+  const auto in_vain = [&] {
+    const auto order = of_tea("/orders/" + number);
+    return order.find("payments")->as_array()->back().find("failure") != nullptr;
+  };
+  ASSERT_TRUE(test::comes_true(in_vain));
+  const auto changed = act("payments/acme/twice/settle", R"("flagged")", reason);
+  EXPECT_EQ(changed.problem(), "other-version") << "it could be settled: but it is going back";
+  EXPECT_EQ(word_in(*changed.json().find("payment"), "state"), "refunding");
+  for (const auto* seen : {R"("refunding")", "*"})
+    EXPECT_EQ(act("payments/acme/twice/settle", seen, reason).status, 200) << seen;
+
+  const auto asked = of_tea("/refunds?state=asked");
+  const auto by_hand =
+      fmt::format("sales/tea/refunds/{}/settle", word_in(rows_in(asked, "refunds").front(), "id"));
+  const auto why = R"({"confirm":"tea","reason":"a call"})";
+  EXPECT_EQ(act(by_hand, R"("done")", why).problem(), "other-version");
+  EXPECT_EQ(act(by_hand, R"("asked")", why).status, 204);
+  EXPECT_EQ(act(by_hand, R"("asked")", why).problem(), "other-version");
+}
+
+/// What is said of a payment that paid nothing, and in its order's history.
+TEST_F(OperateMoney, SV20_APaymentSaysWhyItPaidNothing) {
+  begin_paid();
+  const auto number = bought("ann");
+  pay("less", "tea", number, 999);
+  pay("right", "tea", number, 1000);
+  pay("late", "tea", number, 999);
+  pay("twice", "tea", number, 1000);
+  EXPECT_EQ(settle("twice", "settle").status, 200);
+  const auto order = of_tea("/orders/" + number);
+  std::map<std::string, std::string> notes;
+  for (const auto& payment : rows_in(order, "payments"))
+    notes.emplace(word_in(payment, "event"), word_in(payment, "note"));
+  EXPECT_EQ(notes["less"], "9.99 CNY was paid, and 10.00 CNY is due");
+  EXPECT_EQ(notes["late"], "the order is paid already");
+  EXPECT_EQ(notes["twice"], "the order is paid already; settled by ann: a call");
+  std::multiset<std::string> states;
+  for (const auto& row : rows_in(order, "history"))
+    if (word_in(row, "event") == "payment.received")
+      states.insert(word_in(*row.find("data"), "state"));
+  EXPECT_EQ(states, (std::multiset<std::string>{"applied", "flagged", "flagged", "settled"}));
+}
+
 TEST_F(OperateMoney, SV20_OrdersAreListedNewestFirstAndFiltered) {
   begin_paid();
   std::vector<std::string> numbers;
@@ -265,28 +381,77 @@ TEST_F(OperateMoney, SV20_OrdersAreListedNewestFirstAndFiltered) {
   EXPECT_EQ(rows_in(first, "orders").size(), 3U);
   EXPECT_EQ(listed("/orders?most=3&after=" + word_in(first, "next")), Events{numbers[0]});
   EXPECT_TRUE(of_tea("/orders?most=4").find("next")->is_null());
+  const auto upper = numbers[2];
+  auto lower = upper;
+  for (auto& c : lower) c = http::lower(c);
+  EXPECT_EQ(listed("/orders?q=" + lower), Events{upper});
+  EXPECT_EQ(listed("/orders?q=" + lower.substr(lower.size() - 4)), Events{upper}) << "its end";
+  EXPECT_EQ(listed("/orders?q=B&state=paid"), Events{numbers[1]}) << "a part of a buyer's name";
+  EXPECT_EQ(listed("/orders?q=a&most=1"), Events{numbers[3]}) << "dan, before ann";
+  EXPECT_EQ(listed("/orders?q=e"), Events{});
+  EXPECT_EQ(get("/v1/operate/sales/tea/orders/none").text("title"), "There is no such order");
   for (const auto* query : {"state=gone", "after=x"})
     EXPECT_EQ(get(fmt::format("/v1/operate/sales/tea/orders?{}", query)).problem(),
               "bad-parameter");
 }
 
+/// A day's end, as the provider's statement has it: parts that went back, payments sent back, an
+/// order that was taken back unit by unit.
 TEST_F(OperateMoney, SV20_MoneyIsTotalledByDayAndState) {
-  begin_paid();
-  for (const auto* buyer : {"ann", "bob", "cid"}) {
-    const auto number = bought(buyer);
-    if (buyer[0] != 'c') pay(buyer, "tea", number, 1000);
+  test::Receiver provider;
+  begin_paid(provider.url());
+  std::map<std::string, std::string> numbers;
+  for (const auto* buyer : {"ann", "bob", "cid", "dan"}) {
+    numbers[buyer] = bought(buyer);
+    if (buyer[0] < 'c') pay(buyer, "tea", numbers[buyer], 1000);
   }
+  pay("wrong", "tea", numbers["cid"], 7);
+  pay("of nobody", "cake", "CAKE1", 30);
+  EXPECT_EQ(settle("wrong", "refund").status, 200);
+  const auto one = R"({"confirm":"tea","units":1,"reason":"ill"})";
+  for (const auto* who : {"ann", "dan", "dan"})
+    EXPECT_EQ(refund(numbers[who], fmt::format("{}", ++key_), one).status, 200);
+  ASSERT_TRUE(test::comes_true([&] {
+    return rows_in(of_tea("/refunds?state=done"), "refunds").size() == 1 &&
+           events_in("/v1/operate/payments?state=refunded").size() == 1;
+  }));
+  std::map<std::string, std::string> said;  // in the journal, of what it was done to
+  const auto journal = get("/v1/operate/journal").json();
+  for (const auto& entry : rows_in(journal, "entries"))
+    said[word_in(entry, "action")] =
+        fmt::format("{} {} {} {}", word_in(entry, "target"), word_in(entry, "order"),
+                    integer(entry, {"amount"}), word_in(entry, "currency"));
+  EXPECT_EQ(said["refund_payment"], "tea " + numbers["cid"] + " 7 CNY");
+  EXPECT_EQ(said["take_back_units"], "tea " + numbers["ann"] + " 500 CNY");
   const auto totals = of_tea("/totals");
   EXPECT_EQ(word_in(totals, "currency"), "CNY");
-  std::int64_t paid = 0;
+  std::map<std::string, std::array<std::int64_t, 4>> states;
   for (const auto& row : rows_in(totals, "days"))
-    if (word_in(row, "state") == "paid") paid += integer(row, {"amount"});
-  EXPECT_EQ(paid, 2000);
+    states[word_in(row, "state")] = {integer(row, {"orders"}), integer(row, {"amount"}),
+                                     integer(row, {"returned"}), integer(row, {"returned_amount"})};
+  EXPECT_EQ(states,
+            (std::map<std::string, std::array<std::int64_t, 4>>{{"paid", {2, 1500, 1, 500}},
+                                                                {"awaiting", {1, 1000, 0, 0}},
+                                                                {"cancelled", {1, 1000, 0, 0}}}));
+  const auto moved = [&](std::string_view path) {
+    std::array<std::int64_t, 5> sums{};
+    for (const auto& row : rows_in(get(path).json(), "money")) {
+      EXPECT_EQ(word_in(row, "provider") + word_in(row, "currency"), "acmeCNY");
+      std::size_t i = 0;
+      for (const auto* name : {"payments", "paid", "refunds", "given_back", "net"})
+        sums.at(i++) += integer(row, {name});
+    }
+    return sums;
+  };
+  EXPECT_EQ(moved("/v1/operate/sales/tea/totals"),
+            (std::array<std::int64_t, 5>{3, 2007, 2, 507, 1500}));
+  EXPECT_EQ(moved("/v1/operate/money?offset=60"),
+            (std::array<std::int64_t, 5>{4, 2037, 2, 507, 1530}));
   for (const auto* offset : {"480", "-720", "1439", "-1439"})
     EXPECT_FALSE(rows_in(of_tea(fmt::format("/totals?offset={}", offset)), "days").empty());
   for (const auto* offset : {"1440", "-1440", "x", "9223372036854775807"})
-    EXPECT_EQ(get(fmt::format("/v1/operate/sales/tea/totals?offset={}", offset)).problem(),
-              "bad-parameter");
+    for (const auto* path : {"/v1/operate/sales/tea/totals", "/v1/operate/money"})
+      EXPECT_EQ(get(fmt::format("{}?offset={}", path, offset)).problem(), "bad-parameter");
 }
 
 /// All routes of operators, by each role: who only reads sees all of it, and changes nothing.

@@ -109,6 +109,32 @@ TEST_F(TwoProcesses, ALogoutIsKnownToTheOtherProcesses) {
   EXPECT_TRUE(test::comes_true([&] { return page_->until("\n\n").empty(); })) << "it is ended, too";
 }
 
+TEST_F(TwoProcesses, ALogoutElsewhereIsNoErrorOfTheProcessThatLearnsOfIt) {
+  EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", cookie_}}).status, 204);
+  EXPECT_TRUE(test::comes_true([&] {
+    const auto answer =
+        test::ask(second_->port(), "GET", "/v1/operate/state", {{"Cookie", cookie_}});
+    EXPECT_TRUE(answer.status == 200 || answer.problem() == "unknown-key") << answer.body;
+    return answer.status == 401;
+  }));
+}
+
+TEST_F(OperatorsTest, AKeyThatIsTakenAwayIsGoodNoMoreNorAreItsLoginsAndOpenPages) {
+  begin({tea(10)}, with_keys());
+  const auto anns = cookie_in(log_in(ann_));
+  const auto bobs = cookie_in(log_in(bob_));
+  http::RawClient page{service_->port()};
+  page.send(
+      fmt::format("GET /v1/operate/events HTTP/1.1\r\nHost: shop\r\nCookie: {}\r\n\r\n", anns));
+  EXPECT_NE(page.until("\n\n").find("state"), std::string::npos);
+  service_->replace_shop_keys(ShopKeys{{key_of(bob_)}});
+  EXPECT_EQ(as(ann_, "GET", "/v1/operate/session").status, 401);
+  EXPECT_EQ(session_of(anns).status, 401);
+  EXPECT_TRUE(test::comes_true([&] { return page.until("\n\n").empty(); }));
+  EXPECT_EQ(as(bob_, "GET", "/v1/operate/session").status, 200);
+  EXPECT_EQ(session_of(bobs).status, 200);
+}
+
 /// A page that looks, where no call says that the login has ended.
 TEST_F(TwoProcesses, APageThatLooksAtAnotherProcessEndsWithTheLogout) {
   EXPECT_EQ(ask("POST", "/console/logout", {{"Cookie", cookie_}}).status, 204);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -10,6 +11,7 @@
 
 #include "server/curl.hpp"
 #include "server/served.hpp"
+#include "server/shop_keys.hpp"
 #include "sluice/bucketed_sale.hpp"
 #include "sluice/open.hpp"
 #include "sluice/order_worker.hpp"
@@ -199,6 +201,38 @@ TEST_F(ServeProgram, KilledWhileBuyersAskItHasToldNobodyWhatIsNotSo) {
     killer.join();
   }
   compare(told);
+}
+
+TEST_F(ServeProgram, AFileOfOrdersThatIsGoneIsMadeNeitherByAServiceNorByItsNextStart) {
+  const auto keys = folder_ / "shop_keys";
+  const auto made = make_shop_key("ann", {Scope::operate});
+  std::ofstream{keys} << made.line << '\n';
+  ::chmod(keys.c_str(), 0600);
+  auto how = options();
+  how.insert(how.end(), {"--shop-keys", keys.string()});
+  Served served{folder_, 0, how};
+  ASSERT_TRUE(served.begins()) << served.output();
+  EXPECT_EQ(buy(served.port(), "ann").status, 201);
+  for (const auto* const end : {"", "-wal", "-shm"})
+    std::filesystem::rename((folder_ / "orders.db").string() + end,
+                            (folder_ / "moved").string() + end);
+  const std::string bearer = "Bearer " + made.key;
+  const auto ready = [&] { return test::ask(served.health_port(), "GET", "/readyz").body; };
+  EXPECT_TRUE(test::comes_true([&] { return ready().find("put it back") != std::string::npos; }));
+  for (const auto* const path :
+       {"/v1/sales/tea/orders/1", "/v1/operate/sales/tea/orders", "/v1/operate/state"})
+    test::ask(served.port(), "GET", path, {{"Sluice-Buyer", "ann"}, {"Authorization", bearer}});
+  test::ask(served.health_port(), "GET", "/metrics");  // which is counted for the next one
+  EXPECT_TRUE(test::comes_true([&] {
+    return test::ask(served.port(), "GET", "/v1/sales/tea/orders/1", {{"Sluice-Buyer", "bob"}})
+               .status == 503;
+  }));
+  served.process().terminate();
+  served.process().wait();
+  Served next{folder_, 1, how};
+  EXPECT_FALSE(next.begins());
+  EXPECT_EQ(next.process().wait(), 78) << next.output();
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "orders.db"));
 }
 
 struct Mistake {

@@ -10,6 +10,7 @@
 #include "server/curl.hpp"
 #include "server/served.hpp"
 #include "server/shop_keys.hpp"
+#include "sluice/payment_provider.hpp"
 #include "support/certificates.hpp"
 #include "support/free_port.hpp"
 #include "support/redis_server.hpp"
@@ -53,6 +54,7 @@ class Shipped : public testing::Test {
   void SetUp() override {
     write("keys", "k1 MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n");
     write("shop_keys", key_.line + "\n");
+    write("stripe", "whsec_of_this_test\n");
   }
 
   fs::path write(const char* name, const std::string& text) const {
@@ -69,7 +71,8 @@ class Shipped : public testing::Test {
           std::vector<std::string>{
               "--store", redis_->url(), "--orders", "sqlite:" + (folder_ / "orders.db").string(),
               "--sale", "tea=100", "--keys", (folder_ / "keys").string(), "--shop-keys",
-              (folder_ / "shop_keys").string(), "--trusted", "127.0.0.1", "--client-rate", "0"}));
+              (folder_ / "shop_keys").string(), "--trusted", "127.0.0.1", "--client-rate", "0",
+              "--stripe", "stripe=" + (folder_ / "stripe").string()}));
       ASSERT_TRUE(served_.back()->begins()) << served_.back()->output();
     }
   }
@@ -195,6 +198,20 @@ class Shipped : public testing::Test {
     EXPECT_GT(asked, 1500);
   }
 
+  /// With as much metadata as Stripe lets one have.
+  void expect_large_events_come_through() const {
+    const StripePayments stripe{"stripe", {"whsec_of_this_test"}, {}};
+    auto event = std::string{
+        R"({"type":"payment_intent.succeeded","data":{"object":{"id":"pi_1","amount_received":5,)"
+        R"("currency":"cny","metadata":{"sale":"tea","order":"TEA1")"};
+    for (int i = 0; i < 48; ++i) event += fmt::format(R"(,"m{}":"{}")", i, std::string(500, 'x'));
+    event += "}}}}";
+    const auto answer =
+        test::ask(plain_, "POST", "/v1/payments/stripe",
+                  {{"Stripe-Signature", stripe.sign(event, system_clock().wall())}}, event);
+    EXPECT_EQ(answer.status, 204) << answer.head << answer.body;
+  }
+
   /// What a client says of its address and its scheme is replaced.
   void expect_clients_are_told_apart() const {
     const auto failed =
@@ -264,6 +281,7 @@ TEST_F(Shipped, NU07_SV04_Nginx) {
   begin_front({"nginx", "-c", whole.string()});
   expect_each_route_answers();
   expect_operators_are_shut_out();
+  expect_large_events_come_through();
   expect_clients_are_told_apart();
   expect_tls_is_known();
 }
@@ -290,6 +308,7 @@ TEST_F(Shipped, SV04_SV15_HaProxy) {
   begin_front({"haproxy", "-db", "-f", whole});
   expect_each_route_answers();
   expect_operators_are_shut_out();
+  expect_large_events_come_through();
   expect_clients_are_told_apart();
   expect_tls_is_known();
 }
@@ -301,6 +320,8 @@ TEST_F(Shipped, SV14_UnitsOfSystemd) {
     auto unit =
         shipped(is_one_of_several ? "cmake/sluice-serve@.service" : "cmake/sluice-serve.service");
     EXPECT_NE(unit.find("\nUMask=0077\n"), unit.npos) << name;
+    EXPECT_NE(unit.find("\nStartLimitIntervalSec=0\n"), unit.npos)
+        << name << ": else it stays down where its store is away for some seconds";
     unit =
         replaced(unit, "ExecStart=sluice-serve", "ExecStart=" + test::built_path("sluice-serve"));
     write(name, unit);

@@ -68,6 +68,9 @@ class Frozen : public testing::TestWithParam<Column> {
       longest = std::max(longest, answer.took);
       EXPECT_NE(answer.status, 0) << answer.operation << " has no answer";
       EXPECT_NE(answer.status, 500) << answer.operation << ' ' << answer.problem;
+      EXPECT_TRUE(answer.status != 503 || answer.says_when) << answer.operation;
+      EXPECT_NE(answer.problem, row.dependency == "store" ? "database-failed" : "store-failed")
+          << answer.operation << " names what is well";
       EXPECT_LE(answer.took, longest_answer) << answer.operation << ' ' << answer.status;
       if (answer.operation == "buy" && row.buyers != recovers)
         EXPECT_EQ(answer.status, row.buyers == sold ? 201 : 503) << answer.problem;

@@ -102,6 +102,27 @@ TEST_F(Standstill, AStoreThatNeverAnswersIsSaid) {
   EXPECT_EQ(shop.trouble(Needed::database), "");
 }
 
+TEST_F(Standstill, TheListOfSalesAsksTheStoreOfAllAtOnce) {
+  constexpr std::size_t count = 5;
+  std::vector<SaleDefinition> sales;
+  for (std::size_t i = 0; i < count; ++i)
+    sales.push_back(
+        {.name = fmt::format("s{}", i), .stock = 2, .number_type = fmt::format("S{}", i)});
+  test::FaultyStore store{*store_};
+  std::atomic<bool> is_slow{false};
+  store.plan = [&](std::string_view call) {  // the status of a sale begins with the time
+    return is_slow && call == "TIME" ? test::Fault::reply_late : test::Fault::none;
+  };
+  Service service{store, options(), sales};
+  is_slow = true;
+  const auto before = store.executed("TIME");
+  std::jthread asks{[&] { EXPECT_EQ(test::ask(service.port(), "GET", "/v1/sales").status, 200); }};
+  EXPECT_TRUE(test::comes_true([&] { return store.executed("TIME") >= before + count; }))
+      << store.executed("TIME") - before << " asked while none had an answer";
+  is_slow = false;
+  store.let_go();
+}
+
 // A worker that begins after a trouble is the only one, and what it does is shown.
 TEST_F(Standstill, H1_AfterEachTroubleTheFiguresOfTheWorkerMove) {
   auto how = options();

@@ -2,9 +2,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <set>
@@ -161,74 +164,55 @@ WaitingRoomDefinition room_of(const std::string& word) {
   return room;
 }
 
-/// Certificates that are renewed come into use without a restart. REQUIRES: one thread.
-class Certificates {
- public:
-  explicit Certificates(const net::TlsFiles& files)
-      : files_(files), watch_({files.certificate, files.key}) {}
+/// Throws Error{bad_argument}, also for a key that is not private.
+net::TlsContext certificate_of(const ServeArgs& args) {
+  need_private_file("the key of the certificate", args.tls.key);
+  return net::TlsContext::for_server(args.tls);
+}
 
-  bool are_used() const { return !files_.certificate.empty(); }
-  /// Throws Error{bad_argument}, also for a key that is not private.
-  net::TlsContext read() const {
-    need_private_file("the key of the certificate", files_.key);
-    return net::TlsContext::for_server(files_);
-  }
+/// Throws Error{bad_argument}.
+server::ShopKeys shop_keys_of(const ServeArgs& args) {
+  return args.shop_keys_file.empty() ? server::ShopKeys{}
+                                     : server::ShopKeys::load(args.shop_keys_file);
+}
+
+/// Files that come into use without a restart when they change. REQUIRES: one thread.
+struct WatchedFiles {
+  std::string_view what;
+  net::FileWatch watch;
+  std::function<void(server::Service&)> use;  ///< Throws Error{bad_argument}.
+
   /// A certificate and its key are seldom replaced in the same instant: what does not fit together
   /// stays out of use, and is looked at again when it has changed once more.
   void look(server::Service& service) {
-    if (!are_used() || !watch_.have_changed()) return;
+    if (!watch.have_changed()) return;
     try {
-      service.replace_tls(read());
-      log(LogLevel::info, "the certificate was replaced; new connections are shown the new one");
+      use(service);
+      log(LogLevel::info, fmt::format("{} changed: what is there now is in use", what));
     } catch (const Error& wrong) {
-      log(LogLevel::warning, fmt::format("the certificate has changed and cannot be used; the one "
-                                         "of before stays in use: {}",
-                                         wrong.message()));
+      log(LogLevel::error,
+          fmt::format("{} changed, and cannot be used; what was there before stays in use: {}",
+                      what, wrong.message()));
     }
   }
-
- private:
-  const net::TlsFiles files_;
-  net::FileWatch watch_;
 };
 
-/// So do keys of the shop; a key that is taken out of the file is good no more. REQUIRES: one
-/// thread.
-class WatchedShopKeys {
- public:
-  explicit WatchedShopKeys(const std::string& path) : path_(path), watch_({path}) {}
+/// Make it before the files are read, so that no change is missed.
+std::array<WatchedFiles, 2> watched_files(const ServeArgs& args) {
+  return {{{"the certificate", net::FileWatch{{args.tls.certificate, args.tls.key}},
+            [&args](auto& service) { service.replace_tls(certificate_of(args)); }},
+           {"the file of the shop's keys", net::FileWatch{{args.shop_keys_file}},
+            [&args](auto& service) { service.replace_shop_keys(shop_keys_of(args)); }}}};
+}
 
-  /// Throws Error{bad_argument}.
-  server::ShopKeys read() const {
-    return path_.empty() ? server::ShopKeys{} : server::ShopKeys::load(path_);
-  }
-  void look(server::Service& service) {
-    if (!watch_.have_changed()) return;
-    try {
-      service.replace_shop_keys(read());
-      log(LogLevel::info, "the keys of the shop were read again; those that are gone are refused");
-    } catch (const Error& wrong) {
-      log(LogLevel::error, fmt::format("the keys of the shop have changed and cannot be used; "
-                                       "those of before stay good: {}",
-                                       wrong.message()));
-    }
-  }
-
- private:
-  const std::string path_;
-  net::FileWatch watch_;
-};
-
-server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
-                                  const Certificates& certificates,
-                                  const WatchedShopKeys& shop_keys) {
+server::ServiceOptions options_of(const ServeArgs& args, const Places& places) {
   server::ServiceOptions options;
   options.shop.orders = places.orders;
   if (places.store.starts_with("embedded:"))  // no other process has what a dead one took
     options.shop.worker.claim_after = 3s;
   if (args.claim_after > 0ms) options.shop.worker.claim_after = args.claim_after;
   if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
-  options.shop_keys = shop_keys.read();
+  options.shop_keys = shop_keys_of(args);
   options.http.listen = endpoint_of(args.listen);
   if (!options.keys && !args.believes_buyers && !net::is_of_this_machine(options.http.listen))
     throw Error{
@@ -244,7 +228,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places,
   options.rates = rates_of(args);
   if (args.tls.certificate.empty() != args.tls.key.empty())
     throw Error{Errc::bad_argument, "--certificate and --key go together: give both, or neither"};
-  if (certificates.are_used()) options.http.tls = certificates.read();
+  if (!args.tls.certificate.empty()) options.http.tls = certificate_of(args);
   for (const auto& word : args.rooms) options.rooms.push_back(room_of(word));
   auto targets = targets_of(args);
   options.providers = std::move(targets.providers);
@@ -471,22 +455,20 @@ std::unique_ptr<Store> open_places(const ServeArgs& args, const Places& places, 
 }  // namespace
 
 int serve(const ServeArgs& args) {
+  std::signal(SIGHUP, SIG_IGN);  // nothing to read again: what has changed is noticed without it
   const StopOnSignal stop;
   if (args.no_sales && (args.all || !args.sales.empty() || !args.sales_file.empty()))
     throw Error{Errc::bad_argument, "--no-sales serves none: leave out --sale, --sales and --all"};
   const auto places = places_of(args);
-  Certificates certificates{args.tls};
-  WatchedShopKeys shop_keys{args.shop_keys_file};
-  auto options = options_of(args, places, certificates, shop_keys);
+  auto watched = watched_files(args);
+  auto options = options_of(args, places);
   auto named = named_by(args);
   const auto store = open_places(args, places, named);
   std::optional<LastResort> last_resort;
   auto service = begin(*store, options, named);
   greet(args, places, options, *service, *store);
-  while (stop.sleep_for(1s)) {
-    certificates.look(*service);
-    shop_keys.look(*service);
-  }
+  while (stop.sleep_for(1s))
+    for (auto& files : watched) files.look(*service);
   last_resort.emplace(args.notice + args.stop_within + 3s);
   service->stop(args.stop_within, args.notice);
   service.reset();  // waits for the batches of its workers

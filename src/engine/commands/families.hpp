@@ -8,6 +8,7 @@ namespace sluice::engine {
 CommandRows string_commands() noexcept;
 CommandRows bit_commands() noexcept;
 CommandRows key_commands() noexcept;
+CommandRows dump_commands() noexcept;
 CommandRows sort_commands() noexcept;
 CommandRows hash_commands() noexcept;
 CommandRows list_commands() noexcept;

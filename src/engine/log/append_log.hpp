@@ -27,7 +27,8 @@
 namespace sluice::engine {
 
 /// FOLDER/appendonlydir, made with the first file in it. A single FOLDER/appendonly.aof of Redis 6
-/// or older counts as if it lay there, until take_over() moves it. Where no engine had the folder
+/// or older counts as if it lay there, until take_over() moves it; a snapshot where there is no log
+/// does, too, and is linked. Where no engine had the folder
 /// before (`is_new`), a warning tells of a snapshot that is newer than the log.
 /// Throws Error{bad_argument} that names the file where the folder has no such log, and something
 /// else that a redis-server may have left; corrupt where that has lost its manifest.
@@ -57,7 +58,7 @@ struct OpenReport {
 /// Runs every command of `file`. Gives the size up to which it is whole: smaller than the file's
 /// where the tail is torn, which is allowed in the `last` file alone.
 /// Throws Error{corrupt} with the offset of the damage; Error{bad_argument} for what is sound and
-/// not for this engine: a snapshot in Redis's RDB form, a command that it does not know.
+/// not for this engine: a command that it does not know, a function in a snapshot.
 std::uint64_t load_log_file(const File& file, const std::string& name, bool last,
                             const Replay& replay, OpenReport& report);
 

@@ -1,11 +1,14 @@
-// Reads the files of a log and hands out their commands; a MULTI only when its EXEC is there.
+// Reads the files of a log and hands out their commands; a MULTI only when its EXEC is there. A
+// snapshot at the beginning of a file becomes commands, too.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "engine/log/append_log.hpp"
 #include "engine/log/record.hpp"
+#include "engine/rdb/snapshot_reader.hpp"
 #include "resp/letters.hpp"
 #include "sluice/error.hpp"
 
@@ -15,11 +18,13 @@ namespace {
 /// The bytes of a file from some place on, read as they are needed.
 class Window {
  public:
-  explicit Window(const File& file) : file_(file) {}
+  explicit Window(const File& file) : file_(file), file_size_(file.size()) {}
 
   std::string_view bytes() const noexcept { return std::string_view{buffer_}.substr(begin_); }
   std::uint64_t offset() const noexcept { return offset_; }
-  std::uint64_t file_size() const { return file_.size(); }
+  std::uint64_t file_size() const noexcept { return file_size_; }
+  /// Bytes up to the end of the file.
+  std::uint64_t left() const noexcept { return file_size_ - offset_; }
   void skip(std::size_t size) noexcept {
     begin_ += size;
     offset_ += size;
@@ -40,9 +45,31 @@ class Window {
   static constexpr std::size_t chunk = 256 * 1024;
 
   const File& file_;
+  const std::uint64_t file_size_;
   std::string buffer_;
   std::size_t begin_ = 0;
   std::uint64_t offset_ = 0;
+};
+
+/// A snapshot at the beginning of a file.
+class WindowSource final : public SnapshotSource {
+ public:
+  explicit WindowSource(Window& window) : window_(window) {}
+
+  std::string_view take(std::uint64_t size) override {
+    window_.skip(std::exchange(taken_, 0));
+    if (size > window_.left()) throw Error{Errc::corrupt, "the file ends within the snapshot"};
+    while (window_.bytes().size() < size)
+      if (!window_.read_more()) throw Error{Errc::corrupt, "the file was cut meanwhile"};
+    taken_ = size;
+    return window_.bytes().substr(0, size);
+  }
+  /// What was taken is not looked at any more.
+  void leave() { window_.skip(std::exchange(taken_, 0)); }
+
+ private:
+  Window& window_;
+  std::size_t taken_ = 0;
 };
 
 /// Commands that wait, in their order, each with its place in the file.
@@ -90,7 +117,8 @@ class Loader {
       : window_(file), name_(name), last_(last), replay_(replay), report_(report) {}
 
   std::uint64_t run() {
-    refuse_snapshot();
+    window_.read_more();
+    if (is_snapshot(window_.bytes())) read_snapshot();
     for (;;) {
       const auto parsed = parse_record(window_.bytes(), parser_);
       switch (parsed.kind) {
@@ -109,13 +137,22 @@ class Loader {
   }
 
  private:
-  void refuse_snapshot() {
-    window_.read_more();
-    if (!window_.bytes().starts_with("REDIS")) return;
-    throw Error{Errc::bad_argument,
-                fmt::format("{} begins with a snapshot in Redis's RDB form, which this engine does "
-                            "not read; nothing was changed. A redis-server writes it anew: {}",
-                            name_, steps_from_log(name_))};
+  /// It is whole or damaged: nobody appends to one.
+  void read_snapshot() {
+    WindowSource source{window_};
+    SnapshotReport snapshot;
+    try {
+      snapshot = engine::read_snapshot(source, [this](Words words) {
+        replay_(words);
+        ++report_.commands;
+      });
+    } catch (const Error& error) {
+      if (error.errc() == Errc::bad_argument) throw unknown(window_.offset(), error.message());
+      throw damaged_snapshot(error.message());
+    }
+    source.leave();
+    if (!snapshot.is_of_log && window_.left() > 0)
+      throw damaged_snapshot("more stands behind the snapshot");
   }
 
   bool awaits_checksum() const noexcept { return checksums_.has_key() && !is_of_redis_; }
@@ -220,6 +257,12 @@ class Loader {
                     "backup. If there is none, look at byte {} of a copy: 'redis-check-aof "
                     "--fix' would drop the {} bytes from there on",
                     name_, offset, why, offset, window_.file_size() - offset)};
+  }
+  Error damaged_snapshot(std::string_view why) const {
+    return Error{Errc::corrupt,
+                 fmt::format("{} is damaged at byte {}: {}; nothing was changed. Restore it from a "
+                             "backup; 'redis-check-rdb' says more about what is left",
+                             name_, window_.offset(), why)};
   }
   Error unknown(std::uint64_t offset, std::string_view what) const {
     return Error{Errc::bad_argument,

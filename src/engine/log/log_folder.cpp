@@ -1,6 +1,7 @@
 // Where the log of a folder lies, and what else in it may be a redis-server's.
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -10,6 +11,7 @@
 #include <fstream>
 
 #include "engine/log/append_log.hpp"
+#include "engine/rdb/snapshot_reader.hpp"
 #include "sluice/error.hpp"
 #include "sluice/log.hpp"
 
@@ -24,17 +26,21 @@ bool has(const std::unique_ptr<Folder>& folder, std::string_view name) {
   return folder && std::ranges::count(folder->list(), name) > 0;
 }
 
+/// `single`: the file of the folder above that counts as a log of one file.
 class LogFolder final : public Folder {
  public:
-  LogFolder(std::unique_ptr<Folder> above, std::unique_ptr<Folder> logs)
-      : above_(std::move(above)), logs_(std::move(logs)), path_(above_->path_of("appendonlydir")) {}
+  LogFolder(std::unique_ptr<Folder> above, std::unique_ptr<Folder> logs, std::string single)
+      : above_(std::move(above)),
+        logs_(std::move(logs)),
+        path_(above_->path_of("appendonlydir")),
+        single_(std::move(single)) {}
 
   std::unique_ptr<File> create(const std::string& name) override {
     if (!logs_) logs_ = open_folder(path_, Links::refused);
     return logs_->create(name);
   }
   std::unique_ptr<File> open(const std::string& name) override {
-    return (is_above(name) ? above_ : logs_)->open(name);
+    return is_above(name) ? above_->open(single_) : logs_->open(name);
   }
   void rename(const std::string& from, const std::string& to) override { logs_->rename(from, to); }
   void remove(const std::string& name) override { logs_->remove(name); }
@@ -46,24 +52,35 @@ class LogFolder final : public Folder {
   }
   const std::string& path() const noexcept override { return path_; }
   std::string path_of(const std::string& name) const override {
-    return is_above(name) ? above_->path_of(name) : path_ + "/" + name;
+    return is_above(name) ? above_->path_of(single_) : path_ + "/" + name;
   }
+  /// A snapshot stays where it is, and is a part of the log besides.
   void take_over(const std::string& name) override {
     if (!is_above(name)) return;
-    if (std::rename(path_of(name).c_str(), (path_ + "/" + name).c_str()) != 0)
-      throw std::system_error{errno, std::generic_category(), "cannot move " + path_of(name)};
+    const auto from = path_of(name);
+    const auto to = path_ + "/" + name;
+    const bool is_log = single_ == single_log;
+    if ((is_log ? std::rename(from.c_str(), to.c_str()) : ::link(from.c_str(), to.c_str())) != 0)
+      throw std::system_error{
+          errno, std::generic_category(),
+          fmt::format("cannot {} {} to {}", is_log ? "move" : "link", from, to)};
     logs_->sync();
     above_->sync();
+    if (!is_log)
+      log(LogLevel::info, fmt::format("{} was read, and stays as it is; the log in {} counts from "
+                                      "now on",
+                                      from, path_));
   }
 
  private:
   bool is_above(const std::string& name) const {
-    return name == single_log && !has(logs_, name) && has(above_, name);
+    return name == single_log && !has(logs_, name) && has(above_, single_);
   }
 
   std::unique_ptr<Folder> above_;
   std::unique_ptr<Folder> logs_;  // null: not yet
   const std::string path_;
+  const std::string single_;
 };
 
 /// What a file of a server may be, under any name that it may be told to use. What is to be gone on
@@ -154,10 +171,22 @@ std::string steps_from_snapshot(const fs::path& file) {
       folder, word(file.filename()), look, finish, folder);
 }
 
-void refuse_other_data(const std::string& folder) {
+/// Whether it is the only snapshot of the folder, and one by its content.
+bool is_to_be_read(const fs::path& folder, const fs::path& snapshot) {
+  const auto is_another = [&](const std::string& name) {
+    return folder / name != snapshot && kind_of(folder / name) == Kind::snapshot;
+  };
+  return snapshot.parent_path() == folder && is_snapshot(beginning_of(snapshot)) &&
+         std::ranges::none_of(names_in(folder), is_another);
+}
+
+/// A folder without a log: the name of the snapshot that it has instead; empty: it has nothing that
+/// a redis-server leaves.
+std::string snapshot_or_refusal(const std::string& folder) {
   const auto [kind, path] = find_data(folder, true);
   const auto file = path.string();
-  if (kind == Kind::other) return;
+  if (kind == Kind::other) return {};
+  if (kind == Kind::snapshot && is_to_be_read(folder, path)) return path.filename().string();
   if (kind == Kind::log && parse_log_name(path.filename().string()))
     throw without_manifest(path.parent_path(), stem_of(path.filename().string()),
                            names_in(path.parent_path()));
@@ -234,11 +263,13 @@ std::unique_ptr<Folder> open_log_folder(const std::string& path, bool is_new) {
     return is_log_file(name) && logs->open(name)->size() > 0;
   };
   const bool is_log = is_listed || is_single || has(logs, single_log);
-  if (!is_log && (!logs || std::ranges::none_of(logs->list(), is_part))) refuse_other_data(path);
+  std::string single = single_log;
+  if (!is_log && (!logs || std::ranges::none_of(logs->list(), is_part)))
+    if (auto snapshot = snapshot_or_refusal(path); !snapshot.empty()) single = std::move(snapshot);
   if (is_log && is_new)
     warn_of_newer_snapshot(path, is_listed ? logs->path_of(std::string{Manifest::file_name})
                                            : above->path_of(single_log));
-  return std::make_unique<LogFolder>(std::move(above), std::move(logs));
+  return std::make_unique<LogFolder>(std::move(above), std::move(logs), std::move(single));
 }
 
 }  // namespace sluice::engine

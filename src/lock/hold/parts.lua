@@ -59,14 +59,6 @@ local function denied(answer, verb, text)
     or 'NOPERM ' .. verb .. ' of the key: ' .. why .. '; nothing was written'
 end
 
--- part number
--- What a text counts, where INCRBY counts it as exactly as doubles do; else nil.
-local function number_in(text)
-  local number = string.match(text or '', '^%-?%d+$') and tonumber(text)
-  local is_exact = number and math.abs(number) <= 9007199254740992
-  return is_exact and string.format('%d', number) == text and number or nil
-end
-
 -- part is_lock
 local no_lock = 'WRONGTYPE the key of this name is not a lock; nothing was written'
 -- Whether a hash is a lock: one of ours, or one of Redisson, which has the fields "mode" (of a

@@ -56,7 +56,7 @@ end
 -- What a waiter wants to know.
 -- Reply: {count, 0: there is none; number of the last opening, 0: none that is remembered}
 -- include lock/hold/parts.lua denied
--- include lock/hold/parts.lua number
+-- include store/number.lua number
 -- include lock/latch/latch.lua count
 local left, refused = count()
 -- LLEN raises WRONGTYPE where the key holds no number.
@@ -70,7 +70,7 @@ return refused or {math.max(left or 0, 0), opening}
 -- Reply: 1 set, now or by an earlier copy; 0 the latch is not open.
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua denied
--- include lock/hold/parts.lua number
+-- include store/number.lua number
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
 local before, refused = count()
@@ -98,7 +98,7 @@ return 1
 -- Reply: the count that is left, 0: open.
 -- include lock/hold/parts.lua server_time
 -- include lock/hold/parts.lua denied
--- include lock/hold/parts.lua number
+-- include store/number.lua number
 -- include lock/latch/latch.lua count
 -- include lock/latch/latch.lua once
 local left, refused = count()

@@ -5,6 +5,7 @@
 -- ARGV[4] keep alive, ms; 0: for ever
 
 -- part define
+-- REQUIRES: part number
 local call = redis.call
 local no_limiter = 'WRONGTYPE the key of this name is not a rate limiter; nothing was written'
 
@@ -22,7 +23,7 @@ end
 -- Before the limiter is defined, or its log removed: its keys hold nothing, or what a limiter left.
 local function check_keys()
   local free = call('GET', KEYS[2])
-  if free and not tonumber(free) then
+  if free and not number_in(free) then
     refuse(KEYS[2])
   end
   local entry = call('ZRANGE', KEYS[3], 0, 0)[1]
@@ -46,13 +47,14 @@ end
 --        not ours take permits too
 --        {'mismatch', rate, interval, kind} · {'above', rate}: never so many
 -- include lock/hold/parts.lua denied
+-- include store/number.lua number
 -- include lock/limiter/limiter.lua define
 local form = '<Bc0I4'
 local step = 1000  -- entries that one call reads of a long log, or forgets
 
 local defined = redis.pcall('HMGET', KEYS[1], 'rate', 'interval', 'type', 'keepAliveTime',
                             'sluice:counted')
-if not (defined[1] or defined[2] or defined[3]) then
+if not (defined[1] or defined[2] or defined[3]) or not number_in(defined[4] or '0') then
   if defined.err or call('EXISTS', KEYS[1]) == 1 then
     return redis.error_reply(denied(defined, 'HMGET', no_limiter))
   end
@@ -60,9 +62,9 @@ if not (defined[1] or defined[2] or defined[3]) then
   define()
   defined = {ARGV[1], ARGV[2], ARGV[3], ARGV[4]}
 end
-local rate, interval = tonumber(defined[1]), tonumber(defined[2])
+local rate, interval = number_in(defined[1]), number_in(defined[2])
 local same = defined[1] == ARGV[1] and defined[2] == ARGV[2]
-local sound = rate and interval and rate > 0 and interval > 0  -- 'nan' is a number, too
+local sound = rate and interval and rate > 0 and interval > 0
 if not sound or defined[3] ~= ARGV[3] or not (same or ARGV[5] == '1') then
   return {'mismatch', defined[1] or '', defined[2] or '', defined[3] or ''}
 end
@@ -104,7 +106,7 @@ local function count_free()
     return rate
   end
   local text = call('GET', KEYS[2])
-  local free = text and (tonumber(text) or refuse(KEYS[2]))
+  local free = text and (number_in(text) or refuse(KEYS[2]))
   local back = call('ZRANGEBYSCORE', KEYS[3], '-inf', due, 'LIMIT', 0, step)
   local more = sum(back)
   local doubtful = not free or ARGV[6] ~= defined[1] or free + more > rate
@@ -186,15 +188,18 @@ return {reply, reply == 'wait' and wait or math.max(free, 0), rate, strangers}
 -- Give back what a request has taken whose caller is gone.
 -- ARGV[1] how many permits   ARGV[2] id of the request
 -- Reply: how many are given back.
+-- include store/number.lua number
+local is_ours = number_in(redis.call('GET', KEYS[2]))
 local entry = struct.pack('<Bc0I4', #ARGV[2], ARGV[2], ARGV[1])
 local back = ARGV[1] * redis.call('ZREM', KEYS[3], entry)
-redis.call(unpack(back > 0 and {'INCRBY', KEYS[2], back} or {'EXISTS', KEYS[2]}))
+redis.call(unpack(back > 0 and is_ours and {'INCRBY', KEYS[2], back} or {'EXISTS', KEYS[2]}))
 return back
 
 -- script set_rate
 -- Change the rate of a limiter, or define it. The next acquire counts the free permits anew.
 -- Reply: 1 done; 0 it is of another kind.
 -- include lock/hold/parts.lua denied
+-- include store/number.lua number
 -- include lock/limiter/limiter.lua define
 local kind = redis.pcall('HGET', KEYS[1], 'type')
 if type(kind) == 'table' or not kind and call('EXISTS', KEYS[1]) == 1 then

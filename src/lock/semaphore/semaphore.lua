@@ -16,7 +16,7 @@
 -- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
--- include lock/hold/parts.lua number
+-- include store/number.lua number
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local refused = refusal()
@@ -72,7 +72,7 @@ return {rest, server_time(), leads and 1 or 0, came}
 -- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
--- include lock/hold/parts.lua number
+-- include store/number.lua number
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local before = KEYS[6] and call('GET', KEYS[6])
@@ -111,7 +111,7 @@ return ended
 -- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
--- include lock/hold/parts.lua number
+-- include store/number.lua number
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local changes = {}
@@ -205,7 +205,7 @@ return prolonged
 -- include lock/wait/queue.lua line
 -- include lock/wait/queue.lua tickets
 -- include lock/hold/parts.lua denied
--- include lock/hold/parts.lua number
+-- include store/number.lua number
 -- include lock/semaphore/parts.lua holds
 -- include lock/semaphore/parts.lua queue
 local back = reclaim()

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -129,7 +130,10 @@ Inbox::TimeOfServer Inbox::time_of_server() const {
 void Inbox::look_at_all() {
   const Trampoline trampoline;  // before the lock: what is completed under it runs after it
   const std::lock_guard lock{mutex_};
-  for (const auto& [request, box] : boxes_) box->post({.kind = InboxMessage::Kind::look});
+  std::vector<Subscription*> all;
+  for (const auto& [request, box] : boxes_) all.push_back(box);
+  std::ranges::sort(all, {}, &Subscription::number_);
+  for (Subscription* box : all) box->post({.kind = InboxMessage::Kind::look});
 }
 
 void Inbox::look_at(std::string_view request) {
@@ -158,6 +162,7 @@ bool Inbox::call(std::string_view request, std::string_view verb, std::string_vi
 Inbox::Subscription::Subscription(std::shared_ptr<Inbox> inbox, std::string request)
     : inbox_(std::move(inbox)), request_(std::move(request)) {
   const std::lock_guard lock{inbox_->mutex_};
+  number_ = ++inbox_->last_number_;
   inbox_->boxes_.emplace(request_, this);
 }
 
@@ -179,8 +184,7 @@ bool Inbox::Subscription::may_ask(bool stands) {
     turn_ = Turn::here;
     return true;
   }
-  auto& others = inbox_->to_ask_;
-  turn_place_ = others.insert(stands ? others.begin() : others.end(), this);
+  turn_place_ = inbox_->to_ask_.emplace(std::pair{!stands, number_}, this).first;
   turn_ = Turn::awaited;
   return false;
 }
@@ -198,8 +202,7 @@ void Inbox::pass_turn() {
     if (asking_ > 0) --asking_;  // none in a child
     return;
   }
-  Subscription& next = *to_ask_.front();
-  to_ask_.pop_front();
+  Subscription& next = *to_ask_.extract(to_ask_.begin()).mapped();
   next.turn_ = Subscription::Turn::here;
   next.post({.kind = InboxMessage::Kind::look});
 }
@@ -250,7 +253,7 @@ void Inbox::forget_parent() {
   for (const auto& [queue, waits] : queues_)
     for (Subscription* wait : waits) wait->queue_.clear();
   queues_.clear();
-  for (Subscription* wait : to_ask_) wait->turn_ = Subscription::Turn::none;
+  for (const auto& [place, wait] : to_ask_) wait->turn_ = Subscription::Turn::none;
   to_ask_.clear();
   asking_ = 0;
   ticking_ = false;

@@ -98,9 +98,9 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     void let_others_look();
     /// Whether its question to the server may be sent now: of this process `most_asking` are under
     /// way at most, so that those of thousands of waits do not outlast the time of a call, nor
-    /// delay what is granted meanwhile. False: it is told to look when its turn has come, which is
-    /// the next one if it stands in a queue: the server counts on its look. True: asked() says that
-    /// the answer is there.
+    /// delay what is granted meanwhile. False: it is told to look when its turn has come. Waits
+    /// that stand in a queue go first, since the server counts on their looks; first come first.
+    /// True: asked() says that the answer is there.
     bool may_ask(bool stands);
     void asked();
 
@@ -108,6 +108,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     friend class Inbox;
     enum class Turn : std::uint8_t { none, awaited, here };
     using Queue = std::list<Subscription*>;
+    using ToAsk = std::map<std::pair<bool, std::uint64_t>, Subscription*>;  // by newcomer, number
     // REQUIRES: the inbox's mutex is held
     void leave_queue();
     void first_looks_soon();
@@ -116,7 +117,8 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     Queue::iterator place_;
     bool rests_ = false;
     Turn turn_ = Turn::none;
-    Queue::iterator turn_place_;  // where it is awaited
+    ToAsk::iterator turn_place_;  // where it is awaited
+    std::uint64_t number_ = 0;    // of the waits of this inbox, by when they came
     const std::shared_ptr<Inbox> inbox_;
     const std::string request_;
     std::mutex mutex_;
@@ -143,7 +145,8 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   std::unordered_map<std::string_view, Subscription*> boxes_;
   std::map<std::string, Subscription::Queue, std::less<>> queues_;
   std::size_t asking_ = 0;
-  Subscription::Queue to_ask_;  // when it is their turn
+  Subscription::ToAsk to_ask_;  // when it is their turn
+  std::uint64_t last_number_ = 0;
   TimeOfServer time_of_server_;
   Clock::TimerId timer_ = 0;
   bool ticking_ = false;

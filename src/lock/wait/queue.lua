@@ -68,6 +68,11 @@ end
 -- One that breaks its promise has stopped, and all its tickets leave at once: it costs the others
 -- one claim, however many tickets it has. When it goes on it looks, and queues anew.
 --
+-- A look that comes soon after a grant may have been sent before the process could hear of it, and
+-- be the last: a process with many waits has many looks on their way when it stops. The looks have
+-- "INBOX granted", when its latest grant was sent, and a look within `unheard` promises no more
+-- than the grant does. The process looks once more when that is over.
+--
 -- In a cluster the lock may have come to this node a moment ago, by a failover or with its slot,
 -- and a process that runs need not have subscribed here yet: it is not heard, and not dead. The
 -- looks have "sluice:inbox:node", the node of the last look, and "INBOX heard" for each process
@@ -89,6 +94,7 @@ local most_counted = 30      -- processes before a ticket
 local grace = 2000           -- ms, for a look that comes late
 local next_waiter_looks = 1500  -- ms: a beat of its process, and the way
 local on_its_way = 500       -- ms, of a look that was sent
+local unheard = 300          -- ms after a grant: before the next tick of its process
 local too_quiet = 1000       -- ms after a look was due: the server was away
 local absences = {}          -- of the server, by the looks
 
@@ -147,8 +153,27 @@ end
 -- sharded:   end
 -- sharded: end
 
+-- A process looks by the end of its claim, which lasts `ms` from now.
+local function expect_claimed(looks, ms)
+  local known = absence(looks)
+  local at = server_time() + ms - too_quiet
+  note_absence(looks, known.due > 0 and math.min(known.due, at) or at, known.till,
+               math.max(known.claimed, at))
+end
+
+-- For how long a look of a process may still have been sent before its latest grant, ms.
+local function doubtful_for(looks, inbox)
+  local granted = tonumber(redis.call('HGET', looks, inbox .. ' granted') or nil)
+  return granted and granted + unheard - server_time() or 0
+end
+
 local function promise(looks, inbox, ms)
 -- sharded:   note_if_heard(looks, inbox)
+  local doubtful = doubtful_for(looks, inbox)
+  if doubtful > 0 then
+    ms = math.min(ms, doubtful - unheard + next_waiter_looks)
+    expect_claimed(looks, ms)
+  end
   if redis.call('HSET', looks, inbox, server_time() + ms) == 0 then
     return
   elseif redis.call('PTTL', looks) < queue_kept / 2 then
@@ -182,10 +207,9 @@ local function expect_claim(looks, inbox, claim)
   local till = tonumber(redis.call('HGET', looks, inbox) or nil)
   if not till or till > server_time() + ms then
     promise(looks, inbox, ms)
-    local known = absence(looks)
-    local at = server_time() + ms - too_quiet
-    note_absence(looks, known.due > 0 and math.min(known.due, at) or at, known.till, at)
+    expect_claimed(looks, ms)
   end
+  redis.call('HSET', looks, inbox .. ' granted', server_time())
 end
 
 local function runs(looks, inbox)
@@ -209,9 +233,8 @@ local function promise_look(looks, inbox, many, left, pace)
   if left >= 0 then
     rest = math.min(rest, left + 100 * many)
   end
-  local excused = absence(looks).till - server_time()
-  if excused > 0 then
-    rest = math.min(rest, excused + 1)
+  for _, ms in ipairs({absence(looks).till - server_time(), doubtful_for(looks, inbox)}) do
+    rest = ms > 0 and math.min(rest, ms + 1) or rest
   end
   -- The first wait of a process may have been told to rest for longer: it alone looks, by then.
   local told = tonumber(redis.call('HGET', looks, inbox) or 0) - server_time() - grace

@@ -1,7 +1,12 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "sale/order_store_text.hpp"
+#include "sale/payment_terms.hpp"
 #include "sale/sql/columns.hpp"
 #include "sale/sql/order_store.hpp"
 #include "sale/sql/payments.hpp"
+#include "sale/sql/totals.hpp"
 
 namespace sluice::sale {
 namespace {
@@ -60,14 +65,19 @@ void count_failing(soci::session& sql, const std::string& name, long long sale,
         figures.refunds_failing);
   const std::string due = "sale_messages WHERE sale = :s AND state = 'due' AND note <> ''";
   count(due, sale, figures.messages_failing);
-  if (figures.messages_failing == 0) return;
   long long since = 0;
   std::string why;
-  sql << "SELECT MIN(at_us) FROM " << due, soci::use(sale), soci::into(since);
+  sql << "SELECT COALESCE(MIN(at_us), 0) FROM " << due, soci::use(sale), soci::into(since);
   sql << "SELECT note FROM " << due << " ORDER BY due_us DESC LIMIT 1", soci::use(sale),
       soci::into(why);
-  figures.failing_since = WallTime{std::chrono::microseconds{since}};
   figures.last_failure = from_column(why);
+  if (const auto stopped = stopped_at(sql, sale); stopped != 0) {
+    figures.messages_stopped = figures.messages;
+    figures.messages_failing = 0;
+    if (stopped > 1) figures.stopped_since = WallTime{std::chrono::microseconds{stopped}};
+  } else if (since > 0) {
+    figures.failing_since = WallTime{std::chrono::microseconds{since}};
+  }
 }
 
 }  // namespace
@@ -109,34 +119,119 @@ OrderFigures SqlOrderStore::figures(const std::string& sale) {
   return figures;
 }
 
-}  // namespace sluice::sale
+// --- by day ---
 
-std::vector<sluice::DayTotal> sluice::sale::SqlOrderPayments::by_day(const std::string& sale,
-                                                                     std::chrono::minutes offset) {
-  constexpr std::size_t most = 1000;
-  constexpr std::chrono::microseconds a_day = std::chrono::days{1};
-  const auto after_utc = std::chrono::microseconds{offset}.count();
+namespace {
+
+constexpr std::size_t most_days = 1000;
+
+/// The day of an instant, as a column; days begin `offset` after those of UTC.
+std::string day_of(std::string_view column, std::chrono::minutes offset) {
+  return fmt::format("{0} - ({0} - {1}) % {2} AS day", column,
+                     std::chrono::microseconds{offset}.count(),
+                     std::chrono::microseconds{std::chrono::days{1}}.count());
+}
+
+WallTime instant(long long us) { return WallTime{std::chrono::microseconds{us}}; }
+
+}  // namespace
+
+std::vector<DayTotal> SqlOrderPayments::by_day(const std::string& sale,
+                                               std::chrono::minutes offset) {
   const auto read = [&](Connection& at) {
     std::vector<DayTotal> totals;
     const auto in_sale = find_sale(at, sale);
     if (!in_sale) return totals;
     const long long key = *in_sale;
-    std::vector<long long> day(most), orders(most), units(most);
-    std::vector<std::string> state(most);
+    std::vector<long long> day(most_days), orders(most_days), units(most_days), back(most_days);
+    std::vector<std::string> state(most_days);
     soci::statement select =
         (at.sql.prepare << fmt::format(
-             "SELECT issued_us - (issued_us - {}) % {} AS day, state, COUNT(*), SUM(units - "
-             "returned) FROM sale_orders WHERE sale = :s GROUP BY day, state ORDER BY day DESC, "
-             "state LIMIT {}",
-             after_utc, a_day.count(), most),
-         soci::use(key), soci::into(day), soci::into(state), soci::into(orders), soci::into(units));
+             "SELECT {0}, state, COUNT(*), SUM(CASE WHEN {1} THEN units - returned ELSE units END),"
+             " SUM(CASE WHEN {1} THEN returned ELSE 0 END) FROM sale_orders WHERE sale = :s GROUP "
+             "BY day, state ORDER BY day DESC, state LIMIT {2}",
+             day_of("issued_us", offset), standing, most_days),
+         soci::use(key), soci::into(day), soci::into(state), soci::into(orders), soci::into(units),
+         soci::into(back));
     if (!select.execute(true)) return totals;
     for (std::size_t i = 0; i < day.size(); ++i)
-      totals.push_back({.day = WallTime{std::chrono::microseconds{day[i]}},
+      totals.push_back({.day = instant(day[i]),
                         .state = order_state_of(state[i]),
                         .orders = orders[i],
-                        .units = units[i]});
+                        .units = units[i],
+                        .returned = back[i]});
     return totals;
   };
   return sessions_.guarded(read);
 }
+
+/// A refund, or a payment, that went back keeps in `due_us` when that was.
+std::vector<DayMoney> SqlOrderPayments::money_by_day(const std::string& sale,
+                                                     std::chrono::minutes offset) {
+  const auto name = to_column(sale);
+  const auto read = [&](Connection& at) {
+    std::vector<DayMoney> all;
+    const auto of_payments = sale.empty() ? "sale_name <> :" : "sale_name = :";
+    const auto of_refunds = sale.empty() ? "sale <> :s" : "sale = :s";
+    const long long in_sale = sale.empty() ? 0 : find_sale(at, sale).value_or(0);
+    const auto moves = fmt::format(
+        "SELECT received_us AS at_us, provider, currency, 1 AS ins, amount AS paid, 0 AS outs, 0 AS "
+        "back FROM sale_payments WHERE {0}n UNION ALL SELECT due_us, provider, currency, 0, 0, 1, "
+        "amount FROM sale_payments WHERE {0}m AND state = 'refunded' UNION ALL SELECT due_us, "
+        "provider, currency, 0, 0, 1, amount FROM sale_refunds WHERE {1} AND state = 'done'",
+        of_payments, of_refunds);
+    std::vector<long long> day(most_days), ins(most_days), paid(most_days), outs(most_days),
+        back(most_days);
+    std::vector<std::string> provider(most_days), currency(most_days);
+    soci::statement select =
+        (at.sql.prepare << fmt::format(
+             "SELECT {}, provider, currency, SUM(ins), SUM(paid), SUM(outs), SUM(back) FROM ({}) "
+             "AS moves GROUP BY day, provider, currency ORDER BY day DESC, provider, currency "
+             "LIMIT {}",
+             day_of("at_us", offset), moves, most_days),
+         soci::use(name), soci::use(name), soci::use(in_sale), soci::into(day),
+         soci::into(provider), soci::into(currency), soci::into(ins), soci::into(paid),
+         soci::into(outs), soci::into(back));
+    if (!select.execute(true)) return all;
+    for (std::size_t i = 0; i < day.size(); ++i)
+      all.push_back({instant(day[i]), provider[i], from_column(currency[i]), ins[i], paid[i],
+                     outs[i], back[i]});
+    return all;
+  };
+  return sessions_.guarded(read);
+}
+
+std::vector<OrderMoney> SqlOrderPayments::money_of(const std::string& sale,
+                                                   std::span<const std::int64_t> ids) {
+  const auto name = to_column(sale);
+  const auto read = [&](Connection& at) {
+    std::vector<OrderMoney> all;
+    const auto in_sale = find_sale(at, sale);
+    const auto terms = in_sale ? terms_of_sale(at.sql, *in_sale) : std::nullopt;
+    if (!terms || ids.empty()) return all;
+    const long long key = *in_sale;
+    const auto size = rows_for(ids.size());
+    std::vector<long long> id(size), paid(size), back(size);
+    // One that was settled before its order came names it by its number alone.
+    const auto moves = fmt::format(
+        "SELECT order_id, amount AS paid, {0} AS back FROM sale_payments WHERE sale_name = :n AND "
+        "currency = :c AND order_id IN ({1}) UNION ALL SELECT its.id, amount, {0} FROM "
+        "sale_payments JOIN sale_orders AS its ON its.sale = :s AND its.number = "
+        "sale_payments.number WHERE sale_name = :m AND currency = :d AND order_id = 0 AND its.id "
+        "IN ({1}) UNION ALL SELECT order_id, 0, amount FROM sale_refunds WHERE sale = :t AND state "
+        "= 'done' AND order_id IN ({1})",
+        "CASE WHEN sale_payments.state = 'refunded' THEN amount ELSE 0 END", fmt::join(ids, ","));
+    soci::statement select =
+        (at.sql.prepare << fmt::format(
+             "SELECT order_id, SUM(paid), SUM(back) FROM ({}) AS moves GROUP BY order_id", moves),
+         soci::use(name), soci::use(terms->currency), soci::use(key), soci::use(name),
+         soci::use(terms->currency), soci::use(key), soci::into(id), soci::into(paid),
+         soci::into(back));
+    if (!select.execute(true)) return all;
+    for (std::size_t i = 0; i < id.size(); ++i) all.push_back({id[i], paid[i], back[i]});
+    return all;
+  };
+  return sessions_.guarded(read);
+}
+
+}  // namespace sluice::sale

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sale/differences.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/sql/columns.hpp"
@@ -38,6 +40,12 @@ std::vector<OrderMessage> fetch_messages(soci::session& sql, long long sale,
 
 }  // namespace
 
+long long stopped_at(soci::session& sql, long long sale) {
+  long long off = 0;
+  sql << "SELECT messages_off FROM sale_stock WHERE id = :s", soci::use(sale), soci::into(off);
+  return off;
+}
+
 std::vector<OrderMessage> SqlOrderPayments::take_messages(const std::string& sale, std::size_t most,
                                                           std::chrono::seconds lease) {
   std::vector<OrderMessage> messages;
@@ -52,10 +60,7 @@ std::vector<OrderMessage> SqlOrderPayments::take_messages(const std::string& sal
   if (!sessions_.guarded(is_any_due)) return messages;
   changing(sale, [&](const SaleTransaction& in) {
     messages.clear();
-    long long off = 0;
-    in.sql() << "SELECT messages_off FROM sale_stock WHERE id = :s", soci::use(in.sale()),
-        soci::into(off);
-    if (off != 0) return false;
+    if (stopped_at(in.sql(), in.sale()) != 0) return false;
     // In the order of an index, and with words for "due" that no index has: else a database sorts
     // all that are due, or compares each with each, while everybody waits for the sale's row.
     messages = fetch_messages(
@@ -132,32 +137,65 @@ bool SqlOrderPayments::make_due(const std::string& sale, const std::string& tabl
 }
 
 /// A message that another sender has is sent twice; its receiver knows it by its id.
-bool SqlOrderPayments::resend_message(const std::string& sale, const MessagePlace& place) {
-  return make_due(sale, "sale_messages SET state = 'due', attempts = 0,", place,
-                  "state IN ('due', 'dead')");
+std::int64_t SqlOrderPayments::resend_message(const std::string& sale, const MessagePlace& place) {
+  const auto which = fmt::format("order_id = {} AND seq = {} AND state IN ('due', 'dead')",
+                                 place.order_id, place.seq);
+  std::int64_t sent = 0;
+  changing(sale, [&](const SaleTransaction& in) {
+    sent = make_all_due(in, which);
+    if (sent > 0) sent = std::max(sent, go_on(in));
+    return sent > 0;
+  });
+  return sent;
 }
 
+/// The time of the first refusal stands there. A version before this one wrote 1.
 void SqlOrderPayments::stop_messages(const std::string& sale) {
   changing(sale, [&](const SaleTransaction& in) {
-    in.sql() << "UPDATE sale_stock SET messages_off = 1 WHERE id = :s", soci::use(in.sale());
+    in.sql() << fmt::format(
+        "UPDATE sale_stock SET messages_off = {} WHERE id = :s AND messages_off = 0",
+        dialect().now_us),
+        soci::use(in.sale());
     return true;
   });
+}
+
+std::int64_t SqlOrderPayments::make_all_due(const SaleTransaction& in,
+                                            const std::string& which) const {
+  long long all = 0;
+  in.sql() << "SELECT COUNT(*) FROM sale_messages WHERE sale = :s AND " + which,
+      soci::use(in.sale()), soci::into(all);
+  in.sql() << fmt::format(
+      "UPDATE sale_messages SET state = 'due', attempts = 0, due_us = {} WHERE sale = :s AND {}",
+      dialect().now_us, which),
+      soci::use(in.sale());
+  return all;
+}
+
+/// Where they were stopped: all that are due go out. Returns how many; 0: they were not stopped.
+std::int64_t SqlOrderPayments::go_on(const SaleTransaction& in) const {
+  if (stopped_at(in.sql(), in.sale()) == 0) return 0;
+  in.sql() << "UPDATE sale_stock SET messages_off = 0 WHERE id = :s", soci::use(in.sale());
+  return make_all_due(in, "state = 'due'");
+}
+
+std::int64_t SqlOrderPayments::resume_messages(const std::string& sale) {
+  std::int64_t sent = 0;
+  changing(sale, [&](const SaleTransaction& in) {
+    sent = go_on(in);
+    return sent > 0;
+  });
+  return sent;
 }
 
 std::int64_t SqlOrderPayments::replay_messages(const std::string& sale) {
-  std::int64_t dead = 0;
+  std::int64_t sent = 0;
   changing(sale, [&](const SaleTransaction& in) {
-    in.sql() << "UPDATE sale_stock SET messages_off = 0 WHERE id = :s", soci::use(in.sale());
-    soci::statement replay =
-        (in.sql().prepare << fmt::format("UPDATE sale_messages SET state = 'due', attempts = 0, "
-                                         "due_us = {} WHERE sale = :s AND state = 'dead'",
-                                         dialect().now_us),
-         soci::use(in.sale()));
-    replay.execute(true);
-    dead = replay.get_affected_rows();
+    const auto dead = make_all_due(in, "state = 'dead'");
+    sent = std::max(dead, go_on(in));
     return true;
   });
-  return dead;
+  return sent;
 }
 
 std::vector<OrderMessage> SqlOrderPayments::messages(const std::string& sale,

@@ -13,6 +13,9 @@ namespace sluice::sale {
 /// Why something failed, as far as a note has room for it: whole characters.
 std::string shortened(const std::string& why);
 
+/// When the receiver of a sale's messages wanted no more of them; 0: it takes them.
+long long stopped_at(soci::session& sql, long long sale);
+
 class SqlOrderPayments final : public OrderPayments {
  public:
   /// REQUIRES: they live longer.
@@ -28,7 +31,8 @@ class SqlOrderPayments final : public OrderPayments {
   std::vector<KeptPayment> payments_of(const std::string& sale, const SaleOrder& order) override;
   std::int64_t payments_of_no_sale() override;
   SettledPayment settle_payment(const PaymentPlace& place, PaymentState to, const std::string& who,
-                                const std::string& why) override;
+                                const std::string& why,
+                                const std::function<bool(PaymentState)>& may) override;
   void hold(const std::string& sale, std::int64_t id) override;
   std::vector<Payment> ready(const std::string& sale, std::size_t most) override;
   std::vector<std::int64_t> due(const std::string& sale, std::size_t most) override;
@@ -55,11 +59,15 @@ class SqlOrderPayments final : public OrderPayments {
                       const std::string& why) override;
   void stop_messages(const std::string& sale) override;
   std::int64_t replay_messages(const std::string& sale) override;
-  bool resend_message(const std::string& sale, const MessagePlace& place) override;
+  std::int64_t resend_message(const std::string& sale, const MessagePlace& place) override;
+  std::int64_t resume_messages(const std::string& sale) override;
   std::vector<OrderMessage> messages(const std::string& sale, const std::string& state,
                                      const MessagePlace& after, std::size_t most) override;
   std::vector<OrderMessage> messages_of(const std::string& sale, std::int64_t id) override;
   std::vector<DayTotal> by_day(const std::string& sale, std::chrono::minutes offset) override;
+  std::vector<DayMoney> money_by_day(const std::string& sale, std::chrono::minutes offset) override;
+  std::vector<OrderMoney> money_of(const std::string& sale,
+                                   std::span<const std::int64_t> ids) override;
   PaymentTotals totals(const std::string& sale) override;
 
  private:
@@ -87,6 +95,8 @@ class SqlOrderPayments final : public OrderPayments {
   // histories.cpp
   void count_histories(Connection& at, long long sale, const std::string& name,
                        const PaymentTerms& terms, PaymentTotals& totals) const;
+  std::int64_t make_all_due(const SaleTransaction& in, const std::string& which) const;
+  std::int64_t go_on(const SaleTransaction& in) const;
   bool make_due(const std::string& sale, const std::string& table_and_what,
                 const MessagePlace& place, const std::string& condition);
   bool note_message(const std::string& sale, const OrderMessage& message, const std::string& state,

@@ -137,9 +137,10 @@ bool SqlOrderPayments::refund_done(const Refund& refund) {
     const long long id = refund.id;
     const long long seq = refund.seq;
     soci::statement done =
-        (in.sql().prepare
-             << "UPDATE sale_refunds SET state = 'done', note = '' WHERE sale = :s AND "
-                "order_id = :i AND seq = :q AND state = 'asked'",
+        (in.sql().prepare << fmt::format("UPDATE sale_refunds SET state = 'done', note = '', "
+                                         "due_us = {} WHERE sale = :s AND order_id = :i AND "
+                                         "seq = :q AND state = 'asked'",
+                                         dialect().now_us),
          soci::use(in.sale()), soci::use(id), soci::use(seq));
     done.execute(true);
     if (!row || done.get_affected_rows() != 1) return false;

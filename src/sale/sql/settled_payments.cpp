@@ -59,7 +59,8 @@ std::int64_t SqlOrderPayments::payments_of_no_sale() {
 }
 
 SettledPayment SqlOrderPayments::settle_payment(const PaymentPlace& place, PaymentState to,
-                                                const std::string& who, const std::string& why) {
+                                                const std::string& who, const std::string& why,
+                                                const std::function<bool(PaymentState)>& may) {
   if (to != PaymentState::refunding && to != PaymentState::settled)
     throw Error{Errc::bad_argument, "a payment is settled, or its money goes back"};
   const Payment named{.provider = place.provider, .event = place.event};
@@ -67,6 +68,7 @@ SettledPayment SqlOrderPayments::settle_payment(const PaymentPlace& place, Payme
   const auto settle = [&](Connection& at) {
     result = {.now = false, .payment = kept(at.sql, named)};
     if (!result.payment) return false;
+    if (may && !may(result.payment->state)) return true;
     result.now = settle_kept(at, *result.payment, to, fmt::format("by {}: {}", who, why));
     if (result.now) result.payment = kept(at.sql, named);
     return true;
@@ -145,8 +147,9 @@ std::optional<Refund> SqlOrderPayments::take_payment_refund(const std::string& p
 
 bool SqlOrderPayments::payment_refund_done(const Refund& refund) {
   return sessions_.in_transaction([&](Connection& at) {
-    return change_payment(at.sql, "state = 'refunded', failure = ''", is_going_back,
-                          payment_of(refund));
+    return change_payment(
+        at.sql, fmt::format("state = 'refunded', failure = '', due_us = {}", dialect().now_us),
+        is_going_back, payment_of(refund));
   });
 }
 

@@ -171,8 +171,11 @@ std::string SaleTransaction::misfit(const Payment& payment, const OrderRow& row)
   if (payment.currency == terms_->currency &&
       parts_worth(payment.amount - price, parts_of(row), *terms_))
     return {};  // it costs that, or has cost it
-  return fmt::format("{} {} was paid, and {} {} is due", payment.amount, payment.currency, price,
-                     terms_->currency);
+  using enum OrderState;
+  if (const auto state = row.order.state; state == paid || state == refunding || state == refunded)
+    return fmt::format("the order is {} already", sluice::to_string(state));
+  return fmt::format("{} was paid, and {} is due", money_text(payment.amount, payment.currency),
+                     money_text(price, terms_->currency));
 }
 
 bool SaleTransaction::has_waiting_payment(const OrderRow& row) const {

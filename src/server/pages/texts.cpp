@@ -10,24 +10,13 @@
 
 #include "base/instant.hpp"
 #include "base/json_value.hpp"
+#include "sale/payment_terms.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::server {
 namespace {
 
 constexpr std::size_t longest_text = 2000;
-
-struct Places {
-  std::string_view currency;
-  int places;
-};
-/// Of ISO 4217, those that have not two.
-constexpr std::array odd_currencies{
-    Places{"BHD", 3}, Places{"BIF", 0}, Places{"CLP", 0}, Places{"DJF", 0}, Places{"GNF", 0},
-    Places{"IQD", 3}, Places{"ISK", 0}, Places{"JOD", 3}, Places{"JPY", 0}, Places{"KMF", 0},
-    Places{"KRW", 0}, Places{"KWD", 3}, Places{"LYD", 3}, Places{"OMR", 3}, Places{"PYG", 0},
-    Places{"RWF", 0}, Places{"TND", 3}, Places{"UGX", 0}, Places{"UYI", 0}, Places{"VND", 0},
-    Places{"VUV", 0}, Places{"XAF", 0}, Places{"XOF", 0}, Places{"XPF", 0}};
 
 /// Where the next {name} stands, from `{` to behind `}`; at the end: there is none.
 std::pair<std::size_t, std::size_t> next_name(std::string_view text, std::size_t from) {
@@ -105,8 +94,7 @@ std::string Texts::grouped(std::int64_t number) const {
 Html Texts::number(std::int64_t number) const { return html_of(grouped(number)); }
 
 Html Texts::money(std::int64_t amount, std::string_view currency) const {
-  const auto* const odd = std::ranges::find(odd_currencies, currency, &Places::currency);
-  const int places = odd == odd_currencies.end() ? 2 : odd->places;
+  const int places = sale::places_of(currency);
   const std::int64_t unit = places == 0 ? 1 : places == 2 ? 100 : 1000;
   auto text = grouped(amount / unit);
   if (places > 0)

@@ -79,9 +79,10 @@ class StoppedProcess : public VirtualLock {
  protected:
   /// A holder; a process with many waiters that stops; one waiter behind them that runs. When the
   /// holder leaves, the waiter is in within two seconds; and when the process goes on and the
-  /// waiter leaves, the process gets its turn soon.
+  /// waiter leaves, the process gets its turn soon. `on_their_way`: questions that the process sent
+  /// before it stopped, and that the server reads after the holder has left.
   template <class P, class... Name>
-  void play(int waiters, Name... name) {
+  void play_with(int on_their_way, int waiters, Name... name) {
     P holder{*store_, name...};
     P stops{*store_, name...};
     P runs{*store_, name...};
@@ -92,19 +93,25 @@ class StoppedProcess : public VirtualLock {
     ASSERT_FALSE(runs.is_in());
     clock_.advance(10s);
     stop(stops.line);
+    for (int i = 0; i < on_their_way; ++i) stops.call();
     holder.leave();
+    stops.line.let_go();
     clock_.advance(2s);
     EXPECT_TRUE(runs.is_in());
     go_on(stops.line);
     clock_.advance(2s);
     runs.leave();
-    for (int left = waiters; left > 0; --left) {
+    for (int left = waiters + on_their_way; left > 0; --left) {
       clock_.advance(2s);
       const auto is_in = [](const auto& caller) { return caller.in(); };
       const auto next = std::ranges::find_if(stops.callers, is_in);
       ASSERT_NE(next, stops.callers.end()) << "it is back in the queue; left: " << left;
       stops.callers.erase(next);
     }
+  }
+  template <class P, class... Name>
+  void play(int waiters, Name... name) {
+    play_with<P>(0, waiters, name...);
   }
 };
 
@@ -119,6 +126,17 @@ TEST_F(StoppedProcess, K08_Semaphore) {
 TEST_F(StoppedProcess, K08_PermitSemaphore) {
   PermitSemaphore{*store_, "desks"}.try_set_permits(1).get();
   play<PermitProcess>(70, std::string{"desks"});
+}
+
+TEST_F(StoppedProcess, CO02_QuestionsOnTheirWayDoNotKeepAProcessAlive) {
+  play_with<Many>(20, 4, Names{"{s}a", "{s}b"});
+  play_with<MutexProcess>(20, 100, std::string{"mutex"});
+  play_with<FairProcess>(20, 100, std::string{"fair"});
+  play_with<Writers>(20, 100, std::string{"shared"});
+  Semaphore{*store_, "desks"}.try_set_permits(1).get();
+  play_with<Desks>(20, 100, std::string{"desks"});
+  PermitSemaphore{*store_, "beds"}.try_set_permits(1).get();
+  play_with<PermitProcess>(20, 100, std::string{"beds"});
 }
 
 TEST_F(StoppedProcess, K08_ReadersThatStoppedKeepNoWriterOut) {

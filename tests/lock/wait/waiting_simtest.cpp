@@ -4,6 +4,7 @@
 #include <random>
 
 #include "lock/virtual_lock.hpp"
+#include "sluice/fair_mutex.hpp"
 #include "sluice/latch.hpp"
 #include "sluice/semaphore.hpp"
 
@@ -258,6 +259,56 @@ TEST_F(Waiting, CO06_EndFromOutsideIsNoticedWithAndWithoutRenewals) {
       }
     }
   }
+}
+
+/// In what order callers get in whose questions after `begin` are answered when the test lets them.
+template <class Ask>
+std::vector<int> order_of(test::FaultyStore& line, int callers, Ask acquire,
+                          const std::function<void()>& begin) {
+  std::vector<int> order;
+  const auto visit = [&](int number) -> Task<void> {
+    auto acquiring = acquire();
+    auto held = co_await acquiring;
+    order.push_back(number);
+    auto releasing = held.release();
+    co_await releasing;
+  };
+  for (int i = 0; i < callers; ++i) spawn(visit(i));
+  line.plan = [](std::string_view call) {
+    return call.ends_with("/acquire") ? Fault::reply_late : Fault::none;
+  };
+  begin();
+  for (int round = 0; round < callers; ++round) line.let_go();
+  line.plan = [](std::string_view) { return Fault::none; };
+  line.let_go();
+  return order;
+}
+
+TEST_F(Waiting, CO02_ConfirmationsOfAThousandAreAskedInTheOrderOfTheQueue) {
+  constexpr int callers = 1000;
+  Semaphore semaphore{line_, "desks", {.watchdog = false}};
+  semaphore.try_set_permits(1).get();
+  auto held = semaphore.acquire().get();
+  const auto order = order_of(
+      line_, callers, [&] { return semaphore.acquire(); },
+      [&] { semaphore.add_permits(callers).get(); });
+  EXPECT_EQ(order.size(), std::size_t{callers});
+  EXPECT_TRUE(std::ranges::is_sorted(order));
+}
+
+TEST_F(Waiting, CO02_HundredsThatLostTheirPlacesReturnInTheirOrder) {
+  constexpr int callers = 500;
+  FairMutex mutex{line_, "stock"};
+  auto held = mutex.acquire().get();
+  const auto order = order_of(
+      line_, callers, [&] { return mutex.acquire(); },
+      [&] {
+        store_->run({"FLUSHALL"}).get();
+        const Value channels = store_->run({"PUBSUB", "CHANNELS", "sluice:inbox:*"}).get();
+        store_->run({"PUBLISH", channels.as_items().at(0).as_text(), "gone"}).get();
+      });
+  EXPECT_EQ(order.size(), std::size_t{callers});
+  EXPECT_TRUE(std::ranges::is_sorted(order));
 }
 
 TEST_F(Waiting, K30_QuestionThatNoServerHeardIsAskedAgain) {
