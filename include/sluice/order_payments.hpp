@@ -29,7 +29,7 @@ struct Payment {
   std::string provider;  ///< 1 to 32 letters, digits, '-' or '_'
   std::string event;     ///< the provider's id of this event, 1 to 128 bytes
   std::string sale;
-  std::string order;        ///< its number
+  std::string order;  ///< its id, or its number, which a store that was lost may give once more
   std::int64_t amount = 0;  ///< in the smallest unit of the currency
   std::string currency;     ///< "CNY"
 
@@ -127,6 +127,9 @@ struct Refund {
   std::string state;          ///< "asked", "done"
   std::int64_t attempts = 0;  ///< that failed
   std::string note;           ///< why the last one did
+  /// Of an order: which part of its payment goes back, "whole" or "500-1000", from what went back
+  /// before to what has gone back with it. Empty: it was noted by an older version.
+  std::string part = {};
 };
 
 /// What happened to an order, or to the sale, for those who want to be told.
@@ -139,6 +142,9 @@ struct OrderMessage {
   std::int64_t attempts = 0;  ///< with this one: its fence
   std::string state;          ///< "due", "done", "dead"
   std::string note = {};      ///< why it was not delivered last
+  /// A random word, so that a message of a database that was restored has an id of its own. Empty:
+  /// it was left by an older version.
+  std::string mark = {};
 };
 
 /// Orders that were issued on one day and are in one state.
@@ -220,6 +226,9 @@ class OrderPayments {
   virtual SettledPayment settle_payment(const PaymentPlace& place, PaymentState to,
                                         const std::string& who, const std::string& why,
                                         const std::function<bool(PaymentState)>& may = {}) = 0;
+  /// Flags each payment of an order that has expired and comes from now on: the database has lost
+  /// that a late one took its units, and that some came back with their money.
+  virtual void hold(const std::string& sale, std::int64_t id) = 0;
   /// The same as list(), of payments that wait and whose order is in the database now.
   virtual std::vector<Payment> ready(const std::string& sale, std::size_t most) = 0;
 

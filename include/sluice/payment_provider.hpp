@@ -59,8 +59,9 @@ class PaymentProvider {
   virtual std::string refusal_of(int status, std::string_view body) const;
 };
 
-/// The key under which a provider gets a refund: ids of orders are not given again, also by a sale
-/// that begins anew and whose numbers do.
+/// The key under which a provider gets a refund: it names the payment and the part of it, so that
+/// the same money has the same key, also in a database that was restored and has forgotten it, and
+/// other money has another one. A refund of an older version has the order and its version.
 std::string refund_key(const Refund& refund);
 
 /// A provider whose webhooks are signed as Standard Webhooks has it. The body is an object of at
@@ -73,7 +74,8 @@ std::string refund_key(const Refund& refund);
 /// `amount` is an integer in the currency's smallest unit, `currency` three capital letters, `id`
 /// the same when the event is told again. Other members may stand there and are not read; of other
 /// types nothing is read. Refunds are signed likewise: `{"id", "sale", "order", "payment" (the id
-/// of its event), "amount", "currency"}`, with the id as Idempotency-Key.
+/// of its event), "amount", "currency", "total"}`, with the id as Idempotency-Key. `total` is what
+/// has gone back of the payment with this refund; a refund of an older version has none.
 class HmacPayments final : public PaymentProvider {
  public:
   /// Throws Error{bad_argument} for a name that is none.
@@ -95,8 +97,9 @@ class HmacPayments final : public PaymentProvider {
 };
 
 /// Stripe: `payment_intent.succeeded` of payment intents whose metadata name the `sale` and the
-/// `order` (its number), as the shop's checkout has to set them; of all else nothing is read. The
-/// id of the intent is the payment's event, so each intent pays once, whatever events tell of it.
+/// `order` (its id or number), as the shop's checkout has to set them; of all else nothing is read.
+/// The id of the intent is the payment's event, so each intent pays once, whatever events tell of
+/// it.
 ///
 /// Guarantee: a webhook that is read has in its Stripe-Signature a signature `v1` by one of the
 ///   secrets of these very bytes and of a time of the last five minutes; other schemes are ignored.

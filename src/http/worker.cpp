@@ -174,7 +174,8 @@ net::Socket Worker::end(Introduction& introduction) {
 
 void Worker::introduced(Introduction& introduction) {
   const auto& header = introduction.header_;
-  auto client = header.names_client() ? header.client() : introduction.balancer_;
+  // A balancer that asks for itself counts for nobody, as whoever comes by a unix socket.
+  auto client = header.names_client() ? header.client() : std::string{};
   admit(end(introduction), std::move(client));
 }
 

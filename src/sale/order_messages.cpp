@@ -53,6 +53,7 @@ SignedMessage OrderMessages::sign(const OrderMessage& message) const {
   const bool is_of_sale = message.order_id == 0;
   auto id = is_of_sale ? fmt::format("sale-{}-{}", sha1_hex(sale_).substr(0, 16), message.seq)
                        : fmt::format("{}-{}", message.order_id, message.seq);
+  if (!message.mark.empty()) id += "-" + message.mark;
   SignedMessage made;
   made.body = Json::object({{"specversion", "1.0"},
                             {"id", id},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/integer.hpp"
 #include "base/json.hpp"
 #include "base/json_value.hpp"
 #include "base/sha1.hpp"
@@ -84,10 +85,12 @@ std::optional<std::string_view> ProviderRequest::field(std::string_view name) co
   return found;
 }
 
-/// Of a payment by a digest: an event may have any bytes.
+/// By a digest: an event may have any bytes.
 std::string refund_key(const Refund& refund) {
-  if (refund.id == 0) return "payment." + sha1_hex(refund.event);
-  return fmt::format("{}.{}", refund.id, refund.seq);
+  if (refund.id != 0 && refund.part.empty()) return fmt::format("{}.{}", refund.id, refund.seq);
+  auto key = "payment." + sha1_hex(refund.event);
+  if (refund.id != 0 && refund.part != sale::whole_payment) key += "." + refund.part;
+  return key;
 }
 
 std::string PaymentProvider::refusal_of(int status, std::string_view) const {
@@ -116,13 +119,17 @@ PaymentNotice HmacPayments::read(const ProviderRequest& webhook, WallTime now) c
 
 ProviderRequest HmacPayments::refund(const Refund& refund, WallTime now) const {
   const auto key = refund_key(refund);
-  auto body = Json::object({{"id", key},
-                            {"sale", refund.sale},
-                            {"order", refund.order},
-                            {"payment", refund.event},
-                            {"amount", refund.amount},
-                            {"currency", refund.currency}})
-                  .text();
+  auto object = Json::object({{"id", key},
+                              {"sale", refund.sale},
+                              {"order", refund.order},
+                              {"payment", refund.event},
+                              {"amount", refund.amount},
+                              {"currency", refund.currency}});
+  if (refund.id == 0 || !refund.part.empty()) {
+    const auto before = parse_integer<std::int64_t>(refund.part.substr(0, refund.part.find('-')));
+    object.add("total", before.value_or(0) + refund.amount);
+  }
+  auto body = object.text();
   auto id = key;
   std::ranges::replace(id, '.', '-');
   auto head = sign(body, id, now);

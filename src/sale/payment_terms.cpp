@@ -100,6 +100,21 @@ std::int64_t price_of(std::int64_t units, const PaymentTerms& terms) noexcept {
   return price;
 }
 
+std::string part_of_payment(std::int64_t before, std::int64_t amount, std::int64_t paid) {
+  if (before == 0 && amount == paid) return std::string{whole_payment};
+  return fmt::format("{}-{}", before, before + amount);
+}
+
+std::optional<std::size_t> parts_worth(std::int64_t excess, std::span<const PartBack> parts,
+                                       const PaymentTerms& terms) noexcept {
+  std::int64_t units = 0;
+  for (std::size_t last = 0;; ++last) {
+    if (price_of(units, terms) == excess) return last;
+    if (last == parts.size()) return std::nullopt;
+    units += parts[parts.size() - 1 - last].units;
+  }
+}
+
 int places_of(std::string_view currency) noexcept {
   const auto* const odd = std::ranges::find(odd_currencies, currency, &Places::currency);
   return odd == odd_currencies.end() ? 2 : odd->places;

@@ -41,6 +41,8 @@ std::string text_of(const SaleOrder& order);
 
 /// What `{NAME}:returned` says of a retake that was refused.
 constexpr std::string_view refused_units = "0";
+/// The reason of an order that a recovery has ended. It stays where the order is paid late.
+inline constexpr const char* told_by_store = "told by the store: the database had lost it";
 
 /// What the store knows of a buyer.
 struct BuyerRecord {

@@ -162,13 +162,13 @@ return 1
 
 -- script set_returned
 -- KEYS[1] sale hash   KEYS[2] returned hash   ARGV[1] token   then two for each: return, its units;
--- '0': it is of no order that ended
+-- empty: it is of no order that ended
 -- Reply: how many were not there; -1 another recovery has begun
 -- include sale/recovery.lua not_mine
 if not_mine() then return -1 end
 local new = 0
 for at = 2, #ARGV, 2 do
-  if ARGV[at + 1] == '0' then redis.call('hdel', KEYS[2], ARGV[at])
+  if ARGV[at + 1] == '' then redis.call('hdel', KEYS[2], ARGV[at])
   else new = new + redis.call('hset', KEYS[2], ARGV[at], ARGV[at + 1]) end
 end
 return new

@@ -102,6 +102,7 @@ bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool m
   const auto come_to = known.is_archived ? std::string{} : known.mark;
   if (orders.sell_in(sale.name, known.here, come_to)) return known.is_shut;
   if (known.is_archived) return false;
+  refuse_copy(store, sale.name, orders);
   const auto born = store.run({"HGET", keys.sale, "born"}).get();
   shut_gate(store, keys, shut_as_rolled_back, born.as_text());
   if (!known.is_shut) log(LogLevel::error, rolled_back(sale.name, orders.describe()));

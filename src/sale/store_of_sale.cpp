@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/instant.hpp"
+#include "base/integer.hpp"
 #include "base/random.hpp"
 #include "sale/definition.hpp"
 #include "sale/differences.hpp"
@@ -72,6 +73,22 @@ Error another_store(const std::string& sale, const std::string& database, const 
                   shown(sale), database, named(there), since,
                   here.id.empty() ? here.place + ", which knows no sale" : named(here),
                   here.place)};
+}
+
+void refuse_copy(Store& store, const std::string& sale, OrderStore& orders) {
+  const auto there = store.run({"HMGET", SaleKeys{sale}.sale, "epoch", "recovered"}).get();
+  const auto& epoch = there.as_items().at(0);
+  const auto& where = there.as_items().at(1);
+  if (epoch.is_null() || where.is_null() ||
+      parse_integer<std::int64_t>(epoch.as_text()).value_or(0) <= orders.epoch(sale))
+    return;
+  throw Error{
+      Errc::config_mismatch,
+      fmt::format("sale '{0}' in {1} was recovered with {2}, and {3} knows nothing of that: it is "
+                  "a copy, or an older backup, of that database. End all that uses one of the two; "
+                  "if {3} is to go on, 'sluice sale recover {0}' brings into it what the store "
+                  "knows",
+                  shown(sale), store.describe(), where.as_text(), orders.describe())};
 }
 
 std::string rolled_back(const std::string& sale, const std::string& database) {

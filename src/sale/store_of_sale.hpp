@@ -30,6 +30,10 @@ void need_sold_here(Store& store, const std::string& sale, OrderStore& orders);
 /// What a process is told whose store is not the one that the database names.
 Error another_store(const std::string& sale, const std::string& database, const StoreOfSale& there,
                     const StoreOfSale& here);
+/// Throws Error{config_mismatch} where this database has not seen the last recovery of the sale, as
+/// a copy beside the one that has: which of them goes on, a person says. REQUIRES: it has come less
+/// far than the store knows.
+void refuse_copy(Store& store, const std::string& sale, OrderStore& orders);
 /// The line of the log for a database that has lost commits.
 std::string rolled_back(const std::string& sale, const std::string& database);
 

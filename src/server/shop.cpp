@@ -386,6 +386,15 @@ void Shop::note(std::string_view name, const std::string& trouble) {
     log(LogLevel::error, fmt::format("sale '{}' cannot be sold: {}", name, trouble));
 }
 
+/// Nobody named it, and neither store nor database knows it any more.
+void Shop::forget_what_is_gone(const std::vector<std::string>& names) {
+  if (options_.named) return;
+  const std::lock_guard lock{mutex_};
+  std::erase_if(troubles_, [&](const auto& trouble) {
+    return !offers_.contains(trouble.first) && !std::ranges::binary_search(names, trouble.first);
+  });
+}
+
 /// A worker that has nothing to bring would hear of that late.
 void Shop::shut_what_is_sold_elsewhere() {
   for (auto* const orders : {orders_.get(), orders_of_workers_.get()})
@@ -421,7 +430,9 @@ void Shop::try_to_write() {
 /// Throws what the database says. What the store says, which is asked too, the next look says
 /// again.
 void Shop::look_at_sales() try {
-  for (const auto& name : names()) {
+  const auto there = names();
+  forget_what_is_gone(there);
+  for (const auto& name : there) {
     take_in(name, At::later);
     note_step(Needed::database);
   }

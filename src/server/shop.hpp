@@ -157,6 +157,8 @@ class Shop {
   bool may_block(OfferedSale& next) const;
   void add(std::shared_ptr<Offer> offer);
   void note(std::string_view name, const std::string& trouble);
+  /// `names`: sorted.
+  void forget_what_is_gone(const std::vector<std::string>& names);
   void note_step(Needed with);
   void look_at(Needed with, const std::function<void()>& step);
   void look_at_sales();

@@ -13,6 +13,7 @@
 
 #include "engine/embedded_store.hpp"
 #include "sale/records.hpp"
+#include "sale/settlement.hpp"
 #include "sale/streams.hpp"
 #include "sale/watched_orders.hpp"
 #include "sluice/order_worker.hpp"
@@ -258,6 +259,42 @@ TEST_F(SaleHeals, M2_ADatabaseThatWasRestoredGetsTheStocksChangesFromTheStore) {
   EXPECT_EQ(sale_->status().get().stock, 30);
   EXPECT_FALSE(sale_->change_stock(*orders_, 10)) << "25 are sold";
   EXPECT_TRUE(sale_->change_stock(*orders_, 40));
+  expect_clean();
+}
+
+// Each finds that it has come less far than the store knows, and would take the sale back from the
+// other one for ever.
+TEST_F(SaleHeals, SV18_OfTwoCopiesOfADatabaseThatAreServedOneGoesOn) {
+  const test::TempDir folder;
+  const std::string files[] = {(folder / "first.db").string(), (folder / "copy.db").string()};
+  orders_ = open_order_store("sqlite:" + files[0]);
+  buy("ann", "r");
+  work();
+  orders_.reset();
+  std::filesystem::copy_file(files[0], files[1]);
+  int recoveries = 0;
+  std::map<std::string, int> served;
+  std::string refused;
+  for (int i = 0; i < 8; ++i) {
+    orders_ = open_order_store("sqlite:" + files[i % 2]);
+    buy(std::to_string(i), "r");
+    clock_.advance(1s);
+    try {
+      if (sale::recover_if_needed(*store_, "s", *orders_)) ++recoveries;
+      sale_->settle(*orders_);
+      if (sale::recover_if_needed(*store_, "s", *orders_)) ++recoveries;
+      work();
+      ++served[files[i % 2]];
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::config_mismatch) << error.what();
+      refused = error.message();
+    }
+  }
+  EXPECT_LE(recoveries, 1);
+  EXPECT_EQ(served[files[1]], 4) << "it has taken the sale over, once";
+  EXPECT_LE(served[files[0]], 1);
+  for (const auto& file : files) EXPECT_NE(refused.find(file), std::string::npos) << refused;
+  orders_ = open_order_store("sqlite:" + files[1]);
   expect_clean();
 }
 

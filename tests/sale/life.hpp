@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,13 +64,17 @@ class Life {
         .payment = PaymentTerms{.window = 30min, .grace = 2min, .price = 1499, .currency = "CNY"}};
   }
 
-  explicit Life(SaleDefinition definition = usual())
-      : sale_(Sale::create(*store_, std::move(definition)).get()) {}
+  explicit Life(SaleDefinition definition = usual(), std::string file = ":memory:")
+      : file_(std::move(file)), sale_(Sale::create(*store_, std::move(definition)).get()) {}
 
   Store& store() { return *store_; }
   Sale& sale() { return sale_; }
-  OrderStore& orders() { return orders_; }
-  OrderPayments& payments() { return orders_.payments(); }
+  OrderStore& orders() { return *orders_; }
+  OrderPayments& payments() { return orders_->payments(); }
+
+  /// Of a database in a file; brings back what it had then, while the store goes on.
+  void back_up_database() { copy_database(file_, file_ + ".old"); }
+  void restore_database() { copy_database(file_ + ".old", file_); }
 
   void pass(std::chrono::microseconds time) {
     clock_.advance(time);
@@ -81,7 +87,7 @@ class Life {
                 std::int64_t units = 1) {
     return sale_.buy({buyer}, {request}, units).get();
   }
-  void work() { OrderWorker{*store_, sale_, orders_}.drain(); }
+  void work() { OrderWorker{*store_, sale_, *orders_}.drain(); }
 
   static Payment payment(const SaleOrder& order, const std::string& event,
                          std::int64_t amount = 0) {
@@ -94,11 +100,11 @@ class Life {
   }
   PaymentResult pay(const SaleOrder& order, const std::string& event = "e1",
                     std::int64_t amount = 0) {
-    return sale_.pay(orders_, payment(order, event, amount));
+    return sale_.pay(*orders_, payment(order, event, amount));
   }
   /// As the database has it.
   OrderState state(const SaleOrder& order) {
-    return orders_.find("s", std::span{&order.id, 1}).at(0).state;
+    return orders_->find("s", std::span{&order.id, 1}).at(0).state;
   }
   std::int64_t left() { return sale_.status().get().left(); }
   std::vector<std::string> told(const SaleOrder& order) {
@@ -144,7 +150,7 @@ class Life {
       fate.step();
       return Fault::none;
     };
-    WatchedOrders mortal_orders{orders_};
+    WatchedOrders mortal_orders{*orders_};
     mortal_orders.before = [&](std::string_view) { fate.step(); };
     auto sale = std::is_invocable_v<Deed, Store&, OrderStore&> ? std::nullopt
                                                                : Sale::load(mortal, "s").get();
@@ -158,30 +164,37 @@ class Life {
   /// Every check of the audit, and the sums that it goes by.
   void expect_sound() {
     work();
-    sale_.settle(orders_);
-    for (const auto& check : audit(*store_, sale_, orders_).checks)
+    sale_.settle(*orders_);
+    for (const auto& check : audit(*store_, sale_, *orders_).checks)
       EXPECT_TRUE(check.ok) << check.name << ": " << check.figure << ", expected " << check.expected
                             << " (" << check.detail << ")";
     std::int64_t standing = 0;
-    for (const auto& order : orders_.page("s", -1, 10'000))
+    for (const auto& order : orders_->page("s", -1, 10'000))
       if (stands(order.state)) standing += order.units - payments().find("s", order.id)->returned;
     const auto status = sale_.status().get();
     EXPECT_EQ(status.sold, standing);
-    EXPECT_EQ(orders_.stock("s")->left, status.stock - standing);
+    EXPECT_EQ(orders_->stock("s")->left, status.stock - standing);
   }
 
  private:
-  static sale::SqlDialect dialect(const DatabaseClock& clock) {
-    auto dialect = sale::sqlite_dialect("sqlite::memory:");
-    dialect.now_us = clock.text();
+  sale::SqlDialect dialect() const {
+    auto dialect = sale::sqlite_dialect("sqlite:" + file_);
+    dialect.now_us = database_clock_.text();
+    dialect.on_connect.emplace_back("PRAGMA synchronous = OFF");  // nobody cuts the power
     return dialect;
+  }
+  void copy_database(const std::string& from, const std::string& to) {
+    orders_.reset();
+    std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
+    orders_.emplace(dialect());
   }
 
   VirtualClock clock_{WallTime{std::chrono::seconds{1'767'369'597}}};
   DatabaseClock database_clock_{clock_.wall()};
   std::unique_ptr<Store> store_ = engine::open_embedded({.clock = &clock_});
+  const std::string file_;
   Sale sale_;
-  sale::SqlOrderStore orders_{dialect(database_clock_)};
+  std::optional<sale::SqlOrderStore> orders_{std::in_place, dialect()};
 };
 
 }  // namespace sluice::test

@@ -284,6 +284,51 @@ TEST(SaleLife, V14_SomeUnitsAreCancelledAndTheirPriceGoesBackOnce) {
             UnitsResult::Outcome::unknown);
 }
 
+// Ann was told of an order that was lost with the store; its number is bob's now.
+TEST(SaleLife, SV18_APaymentThatNamesAnOrderByItsIdPaysNoOther) {
+  Life life;
+  life.save();
+  const auto lost = *life.buy("ann").order;
+  life.come_back();
+  life.pass(1s);
+  const auto order = *life.buy("bob").order;
+  ASSERT_EQ(order.number, lost.number);
+  ASSERT_NE(order.id, lost.id);
+  auto payment = Life::payment(lost, "of ann");
+  payment.order = std::to_string(lost.id);
+  EXPECT_EQ(life.sale().pay(life.orders(), payment).state, PaymentState::waiting);
+  payment = Life::payment(order, "of bob");
+  payment.order = std::to_string(order.id);
+  EXPECT_EQ(life.sale().pay(life.orders(), payment).state, PaymentState::waiting);
+  life.work();
+  EXPECT_EQ(life.payments().ready("s", 10).size() + (life.state(order) == OrderState::paid), 1u);
+  life.sale().pay(life.orders(), payment);
+  EXPECT_EQ(life.state(order), OrderState::paid);
+  EXPECT_EQ(life.payments().payments_of("s", order).size(), 1u);
+  life.expect_sound();
+  EXPECT_EQ(life.payments().totals("s").waiting, 1);
+}
+
+// Two units go back before the payment of all five: their price goes back, part by part.
+TEST(SaleLife, SV18_APaymentOfWhatWasDueBeforeUnitsWereTakenBackPays) {
+  for (const bool is_late : {false, true}) {
+    Life life;
+    const auto order = *life.buy("ann", "r", 5).order;
+    life.work();
+    for (const auto* const key : {"k1", "k2"})
+      life.sale().cancel_units(life.orders(), {"ann"}, {"r"}, 1, key);
+    if (is_late) life.pass(33min), life.sale().expire(life.orders());
+    EXPECT_EQ(life.pay(order, "another", 5 * 1499 - 1).state, PaymentState::flagged);
+    EXPECT_EQ(life.pay(order, "of all").state, PaymentState::applied);
+    const auto back = life.payments().refunds_of("s", order.id);
+    ASSERT_EQ(back.size(), 2u);
+    EXPECT_EQ(back[0].part, "0-1499");
+    EXPECT_EQ(back[1].part, "1499-2998");
+    EXPECT_EQ(life.left(), 6);
+    life.expect_sound();
+  }
+}
+
 TEST(SaleLife, UnitsOfAnUnpaidOrderAreCancelledAndTheRestIsDue) {
   Life life;
   const auto order = *life.buy("ann", "r", 5).order;
@@ -291,7 +336,7 @@ TEST(SaleLife, UnitsOfAnUnpaidOrderAreCancelledAndTheRestIsDue) {
   life.sale().cancel_units(life.orders(), {"ann"}, {"r"}, 2, "k1");
   EXPECT_TRUE(life.payments().refunds_of("s", order.id).empty());
   EXPECT_EQ(life.payments().find("s", order.id)->due, 3 * 1499);
-  EXPECT_EQ(life.pay(order, "before").state, PaymentState::flagged);
+  EXPECT_EQ(life.pay(order, "none", 4 * 1499).state, PaymentState::flagged);
   life.expect_sound();
   life.pass(33min);
   life.sale().expire(life.orders());

@@ -82,8 +82,8 @@ TEST_F(SaleMessages, V48_WhileTheReceiverIsDownAllWaitInOrderUntilHeWantsNoMore)
   life_.pass(3h);
   sender().send_due();
   ASSERT_EQ(got_.size(), 2u);
-  EXPECT_EQ(got_[0].head.id, std::to_string(order.id) + "-1");
-  EXPECT_EQ(got_[1].head.id, std::to_string(order.id) + "-2");
+  EXPECT_TRUE(got_[0].head.id.starts_with(std::to_string(order.id) + "-1-")) << got_[0].head.id;
+  EXPECT_TRUE(got_[1].head.id.starts_with(std::to_string(order.id) + "-2-")) << got_[1].head.id;
 
   paid("bob");
   answer_ = Delivery::gone;
@@ -189,9 +189,9 @@ TEST_F(SaleMessages, V05_WhatIsNotPaidReopensASaleThatWasSoldOut) {
   EXPECT_EQ(life_.left(), 9);
   EXPECT_EQ(sender().send_due().done, 2u);
   // Of this sale alone: its receiver removes repeats by the id, and gets messages of others, too.
-  const auto id = fmt::format("sale-{}-1", sha1_hex("s").substr(0, 16));
+  const auto id = fmt::format("sale-{}-1-", sha1_hex("s").substr(0, 16));
   const auto reopened = std::ranges::find_if(
-      got_, [&](const SignedMessage& message) { return message.head.id == id; });
+      got_, [&](const SignedMessage& message) { return message.head.id.starts_with(id); });
   ASSERT_NE(reopened, got_.end());
   const auto event = JsonValue::parse(reopened->body, {});
   EXPECT_EQ(*event->find("type")->as_text(), "sale.reopened");

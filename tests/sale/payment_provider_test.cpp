@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/sha1.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice {
@@ -239,6 +240,25 @@ TEST(StripePayments, H4_APaymentIntentOfOursIsAPayment) {
     EXPECT_EQ(read_intent(bad).trust, Trust::no_payment) << bad;
 }
 
+// The same money has one key, whatever the version of its order, and other money another one.
+TEST(RefundKey, SV18_ItNamesThePaymentAndThePartOfIt) {
+  Refund refund{.id = 7, .seq = 2, .amount = 500, .event = "pi_1", .part = "0-500"};
+  const auto payment = "payment." + sha1_hex("pi_1");
+  EXPECT_EQ(refund_key(refund), payment + ".0-500");
+  refund.seq = 9;
+  EXPECT_EQ(refund_key(refund), payment + ".0-500");
+  refund.part = "whole";
+  EXPECT_EQ(refund_key(refund), payment) << "as one that a person sends back";
+  refund.id = 0;
+  refund.part.clear();
+  EXPECT_EQ(refund_key(refund), payment);
+  const HmacPayments acme{"acme", WebhookKeys{{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}};
+  refund = {.id = 7, .amount = 500, .event = "pi_1", .part = "1000-1500"};
+  EXPECT_TRUE(acme.refund(refund, {}).body.ends_with(R"("total":1500})"));
+  refund.part = "whole";
+  EXPECT_TRUE(acme.refund(refund, {}).body.ends_with(R"("total":500})"));
+}
+
 TEST(StripePayments, H4_ARefundHasOneKeyAndTheBytesOfStripesApi) {
   const Refund refund{.sale = "a & b",
                       .order = "MT1",
@@ -251,7 +271,7 @@ TEST(StripePayments, H4_ARefundHasOneKeyAndTheBytesOfStripesApi) {
   const auto asked = stripe.refund(refund, stripe_time);
   EXPECT_EQ(asked.body,
             "payment_intent=pi_1&amount=500&metadata[sale]=a%20%26%20b&metadata[order]=MT1");
-  EXPECT_EQ(asked.field("Idempotency-Key"), "stripe.7.2");
+  EXPECT_EQ(asked.field("Idempotency-Key"), "stripe.7.2") << "it was noted by an older version";
   EXPECT_EQ(asked.field("AUTHORIZATION"), "Bearer sk_test_1");
   EXPECT_EQ(stripe.refusal_of(200, R"({"id":"re_1","status":"pending"})"), "");
   EXPECT_EQ(stripe.refusal_of(200, ""), "");

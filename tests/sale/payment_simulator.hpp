@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
 
 #include "sluice/order_payments.hpp"
 #include "sluice/payment_provider.hpp"
@@ -25,7 +24,7 @@ class PaymentSimulator {
       --refuses;
       return "not now";
     }
-    taken.emplace(std::pair{refund.order, refund.seq}, refund.amount);
+    taken.emplace(refund_key(refund), refund.amount);
     if (loses_answers > 0) {
       --loses_answers;
       return "no answer came";
@@ -42,7 +41,7 @@ class PaymentSimulator {
   int asked = 0;
   int refuses = 0;
   int loses_answers = 0;
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> taken;
+  std::map<std::string, std::int64_t> taken;
 
  private:
   HmacPayments provider_{"acme", WebhookKeys{{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}};

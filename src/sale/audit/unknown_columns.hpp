@@ -59,6 +59,7 @@ inline constexpr UnknownColumn unknown_columns[] = {
     {"sale_messages", "due_us", "", "when it is sent again"},
     {"sale_messages", "attempts", "", "how often it was sent"},
     {"sale_messages", "note", "", "why it was not delivered"},
+    {"sale_messages", "mark", "", "the random word of its id"},
     {"sale_messages", "state", "", "whether it was delivered"},
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/integer.hpp"
 #include "number/period.hpp"
 #include "sale/buckets/any_bucket.hpp"
 #include "sale/buckets/borrowing.hpp"
@@ -12,6 +13,7 @@
 #include "sale/settlement.hpp"
 #include "sale/store_of_sale.hpp"
 #include "sale/sums.hpp"
+#include "sluice/id.hpp"
 
 namespace sluice {
 
@@ -44,7 +46,8 @@ class BucketedSale::Impl {
   Task<sale::Borrowed> borrow(std::int64_t bucket, std::int64_t units) {
     return borrowings_.at(static_cast<std::size_t>(bucket))->borrow_for(units);
   }
-  void look_for_units(OrderStore& orders, std::int64_t bucket, const std::string& number);
+  std::int64_t bucket_of_order(OrderStore& orders, const std::string& name);
+  void look_for_units(OrderStore& orders, std::int64_t bucket, const std::string& name);
   void finish_transfers();
   bool has_room_for(std::int64_t stock);
 
@@ -152,17 +155,36 @@ PaymentResult BucketedSale::Impl::pay(OrderStore& orders, Payment payment) {
   if (payment.sale != whole_.name)
     throw Error{Errc::bad_argument,
                 fmt::format("sale '{}': the payment is of sale '{}'", whole_.name, payment.sale)};
-  const auto index = sale::bucket_of_number(payment.order, whole_, count()).value_or(0);
+  const auto index = bucket_of_order(orders, payment.order);
   payment.sale = bucket(index).definition().name;
   orders.payments().keep(payment);  // first: a server of another bucket may be away
   look_for_units(orders, index, payment.order);
   return bucket(index).pay(orders, payment);
 }
 
+/// By its number, or its id: where it is recorded, else whose lane that is.
+std::int64_t BucketedSale::Impl::bucket_of_order(OrderStore& orders, const std::string& name) {
+  if (const auto index = sale::bucket_of_number(name, whole_, count())) return *index;
+  const auto id = parse_integer<std::int64_t>(name);
+  std::int64_t by_lane = 0;
+  for (std::int64_t i = 0; id && i < count(); ++i) {
+    const auto& part = bucket(i).definition().name;
+    if (!orders.find(part, std::span{&*id, 1}).empty()) return i;
+    constexpr int bits_of_count = 20;
+    const auto lane = fmt::to_string(IdWorker::parts(*id).sequence >> bits_of_count);
+    if (std::ranges::count(orders.definition(part), std::pair{std::string{"lane"}, lane}) > 0)
+      by_lane = i;
+  }
+  return by_lane;
+}
+
 /// For an order that had expired: the store takes its units again where its bucket has them.
 void BucketedSale::Impl::look_for_units(OrderStore& orders, std::int64_t index,
-                                        const std::string& number) {
-  const auto order = orders.find_number(bucket(index).definition().name, number);
+                                        const std::string& name) {
+  const auto& part = bucket(index).definition().name;
+  auto order = orders.find_number(part, name);
+  if (const auto id = parse_integer<std::int64_t>(name); id && !order)
+    if (auto found = orders.find(part, std::span{&*id, 1}); !found.empty()) order = found.front();
   if (!order || order->state != OrderState::expired) return;
   if (bucket(index).status().get().left() < order->units) borrow(index, order->units).get();
 }

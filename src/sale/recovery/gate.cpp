@@ -95,7 +95,8 @@ void Recovery::open_gate(const Count& all, const OrderStore::Fields& kept) {
                {"orders", fmt::to_string(all.orders)},
                {"given_back", fmt::to_string(all.given_back)},
                {"buyer_gaps", fmt::to_string(all.buyer_gaps)},
-               {"epoch", fmt::to_string(std::max(epoch_, orders_.epoch(sale_.name)))}};
+               {"epoch", fmt::to_string(std::max(epoch_, orders_.epoch(sale_.name)))},
+               {"recovered", orders_.describe()}};
   for (const auto& more : {stock(all), numbers(), lane(kept)})
     fields.insert(fields.end(), more.begin(), more.end());
   std::vector<std::string_view> args{token_, this_store_};

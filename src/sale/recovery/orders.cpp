@@ -90,8 +90,7 @@ void Recovery::bring_on_the_way() {
       const bool is_there =
           row != rows.end() && fingerprint_of(row->second) == fingerprint_of(order);
       if (!stands(order.state)) {
-        if (!is_there || stands(row->second.state))
-          end_again(order, is_there ? &row->second : nullptr);
+        if (!is_there || stands(row->second.state)) end_again(order, is_there);
       } else if (!is_there && !is_on_the_way(order)) {
         lost.push_back(std::move(order));
       }
@@ -107,21 +106,18 @@ void Recovery::bring_on_the_way() {
 /// Orders that the database has lost whole, and of which some units came back: these may have been
 /// sold again, so the database hears of both before it hears of the next order.
 void Recovery::insert_with_parts(std::vector<SaleOrder>& lost) {
-  if (lost.empty()) return;
-  if (!returned_) {
-    returned_.emplace();
-    each_returned(store_, keys_, [&](const std::string& name, const std::string& units) {
-      (*returned_)[leading_number<std::int64_t>(name)].emplace_back(name, units);
-    });
-  }
   std::erase_if(lost, [&](const SaleOrder& order) {
-    const auto parts = returned_->find(order.id);
-    if (parts == returned_->end() ||
-        !orders_.insert(sale_.name, std::span{&order, 1}, epoch_).rejected.empty())
-      return false;
-    for (const auto& [name, units] : parts->second) tell_part(name, units);
+    if (!insert_standing(order)) return false;
+    tell_parts_of(order.id);
     return true;
   });
+}
+
+/// False: none of its units came back, or the database does not take it.
+bool Recovery::insert_standing(SaleOrder order) {
+  if (returned_of(order.id).empty()) return false;
+  order.state = OrderState::awaiting;
+  return orders_.insert(sale_.name, std::span{&order, 1}, epoch_).rejected.empty();
 }
 
 /// This one: what somebody wrote into the stream in its place brings it nowhere.
@@ -130,10 +126,13 @@ bool Recovery::is_on_the_way(const SaleOrder& order) const {
   return line && line->fingerprint == fingerprint_of(order);
 }
 
-/// Where the database has lost the payment, too, the order ends unpaid.
-void Recovery::end_again(const SaleOrder& order, const SaleOrder* row) {
+/// Where the database has lost the payment, too, the order ends unpaid. Part by part, as its money
+/// went back.
+void Recovery::end_again(const SaleOrder& order, bool is_there) {
   const auto state = order.state == OrderState::refunding ? OrderState::cancelled : order.state;
-  if (!row)
+  is_there = is_there || insert_standing(order);
+  if (is_there) tell_parts_of(order.id);
+  if (!is_there)
     orders_.insert_ended(sale_.name, order, state, told_by_store, epoch_);
   else if (const auto ended = orders_.end_order(sale_.name, order.id, state, told_by_store);
            ended.order && ended.order->state == OrderState::paid)

@@ -21,6 +21,7 @@ std::optional<sluice::SaleRecovery> sluice::sale::recover_if_needed(Store& store
     if (const auto bucket = read_definition(store, name).get()) restore_shares(store, *bucket);
     return std::nullopt;
   }
+  refuse_copy(store, name, orders);
   return recover(store, name, orders);
 }
 

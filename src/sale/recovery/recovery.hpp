@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,7 +50,6 @@ class Recovery {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
 
   static constexpr std::size_t most_written = 256;  // in one script
-  static constexpr const char* told_by_store = "told by the store: the database had lost it";
 
   SaleRecovery carry_out(OrderStore::Fields kept);
   void make_way() noexcept;
@@ -59,8 +59,12 @@ class Recovery {
   void restore_earlier_orders();
   void bring_on_the_way();
   bool is_on_the_way(const SaleOrder& order) const;
-  void end_again(const SaleOrder& order, const SaleOrder* row);
+  void end_again(const SaleOrder& order, bool is_there);
   void insert_with_parts(std::vector<SaleOrder>& lost);
+  bool insert_standing(SaleOrder order);
+  const std::map<std::int64_t, std::int64_t>& returned_of(std::int64_t id);
+  void tell_parts_of(std::int64_t id);
+  std::unordered_set<std::string> refused_retakes();
   void send_again(std::span<const SaleOrder> orders);
   void remove_entries(const std::vector<StreamOrder>& entries);
   Count count();
@@ -79,7 +83,6 @@ class Recovery {
   std::vector<SaleOrder> retaken(std::span<const SaleOrder> rows);
   void read_returns();
   void tell_parts();
-  bool tell_part(const std::string& name, const std::string& text);
   template <class Visit>
   void each_page(Visit&& visit);
   template <class Visit>
@@ -101,8 +104,8 @@ class Recovery {
   std::unordered_set<std::string> asked_;                  // retakes, which are not in returns_
   std::vector<std::pair<std::int64_t, std::int64_t>> new_ends_;  // in returns_: id and seq
   Count::Units parts_;
-  /// What the store has of returns, by the order's id: name, units. Empty: it was not asked yet.
-  std::optional<std::unordered_map<std::int64_t, Pairs>> returned_;
+  /// What the store has of returns: of an order, by version, units. Empty: it was not asked yet.
+  std::optional<std::unordered_map<std::int64_t, std::map<std::int64_t, std::int64_t>>> returned_;
   SaleRecovery done_;
 
   const StoreOfSale here_;

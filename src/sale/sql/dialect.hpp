@@ -73,8 +73,6 @@ struct SqlDialect {
   std::function<void()> check_before_reconnect = {};
   /// Throws Error where opening it would make a file.
   std::function<void()> need_file = {};
-  /// What libraries put into their messages that nobody should read.
-  std::string secret = {};
 };
 
 }  // namespace sluice::sale

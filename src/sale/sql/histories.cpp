@@ -51,8 +51,8 @@ NotedOf read_noted(soci::session& sql, long long sale, const std::string& name, 
   NotedOf of;
   each_row(
       sql,
-      "SELECT order_id, seq, type, data, attempts, state, at_us FROM sale_messages WHERE sale = :s "
-      "AND order_id >= :f AND order_id <= :l ORDER BY order_id, seq",
+      "SELECT order_id, seq, type, data, attempts, state, at_us, mark FROM sale_messages WHERE sale "
+      "= :s AND order_id >= :f AND order_id <= :l ORDER BY order_id, seq",
       sale, first, last, [&](const soci::row& row) {
         of[number(row, 0)].messages.push_back(
             {.seq = number(row, 1),
@@ -60,7 +60,8 @@ NotedOf read_noted(soci::session& sql, long long sale, const std::string& name, 
              .data = text(row, 3),
              .at = WallTime{std::chrono::microseconds{number(row, 6)}},
              .attempts = number(row, 4),
-             .state = text(row, 5)});
+             .state = text(row, 5),
+             .mark = text(row, 7)});
       });
   each_row(sql,
            "SELECT order_id, seq, units, done, ends, retake FROM sale_returns WHERE sale = :s AND "
@@ -71,8 +72,8 @@ NotedOf read_noted(soci::session& sql, long long sale, const std::string& name, 
                  .units = units, .done = number(row, 3) != 0, .ends = number(row, 4) != 0};
            });
   each_row(sql,
-           "SELECT order_id, seq, amount, currency, provider, event, state, attempts, note FROM "
-           "sale_refunds WHERE sale = :s AND order_id >= :f AND order_id <= :l",
+           "SELECT order_id, seq, amount, currency, provider, event, state, attempts, note, part "
+           "FROM sale_refunds WHERE sale = :s AND order_id >= :f AND order_id <= :l",
            sale, first, last, [&](const soci::row& row) {
              of[number(row, 0)].refunds[number(row, 1)] = {.amount = number(row, 2),
                                                            .currency = text(row, 3),
@@ -80,7 +81,8 @@ NotedOf read_noted(soci::session& sql, long long sale, const std::string& name, 
                                                            .event = text(row, 5),
                                                            .state = text(row, 6),
                                                            .attempts = number(row, 7),
-                                                           .note = text(row, 8)};
+                                                           .note = text(row, 8),
+                                                           .part = text(row, 9)};
            });
   each_row(sql,
            "SELECT order_id, provider, event, number, amount, currency, state, note FROM "
@@ -154,7 +156,9 @@ class History {
   void find_payment() {
     for (const auto& kept : noted_.payments) {
       const bool is_flagged = kept.state == PaymentState::flagged;
-      payments_fit_ &= kept.payment.order == row_.order.number && is_flagged == !kept.note.empty();
+      const auto& name = kept.payment.order;
+      payments_fit_ &= (name == row_.order.number || name == fmt::to_string(row_.order.id)) &&
+                       is_flagged == !kept.note.empty();
       if (is_flagged) continue;
       payments_fit_ &= !payment_ && kept.payment.currency == terms_.currency;
       payment_ = &kept;
@@ -168,8 +172,11 @@ class History {
     });
     messages_fit_ &= step != all.end() && message.seq == ++now_.version && is_state(message);
     if (step == all.end()) return;
+    is_named_ = !message.mark.empty();
     const auto units = take_return(*step, message.seq);
     if (step->units == UnitsDo::part_goes_back) now_.returned += units;
+    if (step->units == UnitsDo::part_goes_back && step->money == MoneyDoes::nothing)
+      unpaid_parts_.push_back({message.seq, units});
     now_.order.state = step->to;
     if (step->event != OrderEvent::refunded && step->event != OrderEvent::last_refunded) {
       const auto moved = move_money(*step, units, message.seq);
@@ -208,8 +215,14 @@ class History {
     if (step.money == MoneyDoes::nothing) return 0;
     if (step.money == MoneyDoes::price_goes_back) return take_refund(seq, price);
     becomes_ = state_after(step.money);
-    payments_fit_ &= paid == price_of(now_.units(), terms_);
-    return step.money == MoneyDoes::goes_back ? take_refund(seq, paid) : paid;
+    const auto due = price_of(now_.units(), terms_);
+    const auto last = parts_worth(paid - due, unpaid_parts_, terms_);
+    payments_fit_ &= last.has_value();
+    if (step.money == MoneyDoes::waits) return paid;
+    for (const auto& part : std::span{unpaid_parts_}.last(last.value_or(0)))
+      take_refund(part.seq, price_of(part.units, terms_));
+    if (step.money == MoneyDoes::goes_back) take_refund(seq, due);
+    return paid;
   }
 
   std::int64_t take_refund(std::int64_t seq, std::int64_t amount) {
@@ -220,7 +233,10 @@ class History {
     }
     const auto& back = found.mapped();
     const bool is_done = back.state == "done";
-    refunds_fit_ &= back.amount == amount && back.currency == terms_.currency &&
+    const auto part = part_of_payment(before_, amount, payment_->payment.amount);
+    before_ += amount;
+    refunds_fit_ &= back.amount == amount && back.part == (is_named_ ? part : "") &&
+                    back.currency == terms_.currency &&
                     back.provider == payment_->payment.provider &&
                     back.event == payment_->payment.event && back.attempts >= 0 &&
                     (is_done ? back.note.empty() : back.state == "asked");
@@ -237,7 +253,10 @@ class History {
   const KeptPayment* payment_ = nullptr;
   std::optional<PaymentState> becomes_;  // of the payment
   std::vector<std::int64_t> refunds_;    // amounts of those that are done
-  int done_ = 0;                         // refunds
+  std::vector<PartBack> unpaid_parts_;
+  std::int64_t before_ = 0;  // money of the refunds so far
+  bool is_named_ = false;    // the last step, by a version that names refunds and messages
+  int done_ = 0;             // refunds
   int told_done_ = 0;
   bool is_taken_ = false;  // the last retake
   bool messages_fit_ = true;

@@ -163,7 +163,6 @@ SqlDialect mariadb_dialect(const std::string& text) {
       .now_us = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)",
       .insert_orders = insert_by_text,
       .classify = mariadb_failure,
-      .secret = url.password,
   };
 }
 

@@ -126,10 +126,20 @@ Migration troubles() {
                        .columns = "state, due_us"}}};
 }
 
+/// What refunds and messages are named by: a backup begins the versions of orders anew.
+Migration names() {
+  return {.version = 6,
+          .tables = {},
+          .columns = {{"sale_refunds", "part", "{key} NOT NULL DEFAULT ''"},
+                      {"sale_messages", "mark", "{word} NOT NULL DEFAULT ''"}},
+          .indexes = {}};
+}
+
 }  // namespace
 
 std::span<const Migration> migrations() {
-  static const std::vector<Migration> all{orders(), payments(), buckets(), stores(), troubles()};
+  static const std::vector<Migration> all{orders(), payments(), buckets(),
+                                          stores(), troubles(), names()};
   return all;
 }
 

@@ -72,7 +72,7 @@ PaymentResult SqlOrderPayments::apply(const Payment& asked) {
     if (!there) return false;
     result.differs = there->payment != asked;  // what came first counts
     if (there->payment.sale != asked.sale) return false;
-    auto row = sale.find_number(there->payment.order);
+    auto row = sale.find_named(there->payment.order);
     const bool is_changed =
         row && there->state == PaymentState::waiting && sale.take_up_payments(*row);
     const bool is_orphan = !row && there->state == PaymentState::waiting && sale.is_archived();
@@ -136,12 +136,24 @@ std::vector<Payment> SqlOrderPayments::ready(const std::string& sale, std::size_
   const auto read = [&](Connection& at) {
     const auto id = find_sale(at, sale);
     if (!id) return std::vector<KeptPayment>{};
-    return fetch_payments(at.sql,
-                          fmt::format("sale_name = :n AND state = 'waiting' AND EXISTS (SELECT 1 "
-                                      "FROM sale_orders AS its WHERE its.sale = {} AND its.number "
-                                      "= sale_payments.number) ORDER BY received_us LIMIT {}",
-                                      *id, most),
-                          most, name);
+    const auto fetch_waiting = [&](const std::string& where) {
+      return fetch_payments(at.sql,
+                            fmt::format("sale_name = :n AND state = 'waiting' AND {} ORDER BY "
+                                        "received_us LIMIT {}",
+                                        where, most),
+                            most, name);
+    };
+    auto found = fetch_waiting(
+        fmt::format("EXISTS (SELECT 1 FROM sale_orders AS its WHERE its.sale = {} AND its.number = "
+                    "sale_payments.number)",
+                    *id));
+    // By ids, of which no index is a text; few wait.
+    const SaleTransaction in{at, dialect(), *id, sale};
+    for (auto& kept : fetch_waiting("number >= '0' AND number < ':'"))
+      if (const auto row = in.find_named(kept.payment.order);
+          row && row->order.number != kept.payment.order)
+        found.push_back(std::move(kept));
+    return found;
   };
   std::vector<Payment> payments;
   for (auto& found : sessions_.guarded(read)) payments.push_back(std::move(found.payment));
@@ -171,6 +183,17 @@ std::vector<PayableOrder> SqlOrderPayments::find(const std::string& sale,
     for (const auto& row : in.find(ids)) orders.push_back(in.payable(row));
   });
   return orders;
+}
+
+void SqlOrderPayments::hold(const std::string& sale, std::int64_t id) {
+  changing(sale, [&](const SaleTransaction& in) {
+    const std::string why{held};
+    const long long key = id;
+    in.sql() << "UPDATE sale_orders SET reason = :r WHERE sale = :s AND id = :i AND state = "
+                "'expired'",
+        soci::use(why), soci::use(in.sale()), soci::use(key);
+    return true;
+  });
 }
 
 // --- deadlines, and units that are cancelled ---

@@ -33,6 +33,7 @@ class SqlOrderPayments final : public OrderPayments {
   SettledPayment settle_payment(const PaymentPlace& place, PaymentState to, const std::string& who,
                                 const std::string& why,
                                 const std::function<bool(PaymentState)>& may) override;
+  void hold(const std::string& sale, std::int64_t id) override;
   std::vector<Payment> ready(const std::string& sale, std::size_t most) override;
   std::vector<std::int64_t> due(const std::string& sale, std::size_t most) override;
   bool expire(const std::string& sale, std::int64_t id) override;

@@ -149,7 +149,6 @@ SqlDialect postgresql_dialect(const std::string& text) {
       .now_us = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)",
       .insert_orders = insert_by_arrays,
       .classify = postgresql_failure,
-      .secret = url.password,
   };
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/integer.hpp"
+#include "base/random.hpp"
 #include "sale/order_store_text.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/sql/columns.hpp"
@@ -132,12 +133,14 @@ std::vector<OrderRow> SaleTransaction::find(std::span<const std::int64_t> ids) c
   return rows;
 }
 
-std::optional<OrderRow> SaleTransaction::find_number(const std::string& number) const {
+std::optional<OrderRow> SaleTransaction::find_named(const std::string& name) const {
   long long id = 0;
+  const auto number = to_column(name);
   at_.sql << "SELECT id FROM sale_orders WHERE sale = :s AND number = :o", soci::use(sale_),
       soci::use(number), soci::into(id);
-  if (!at_.sql.got_data()) return std::nullopt;
-  return find(id);
+  if (at_.sql.got_data()) return find(id);
+  const auto named = parse_integer<std::int64_t>(name);
+  return named ? find(*named) : std::nullopt;
 }
 
 PayableOrder SaleTransaction::payable(const OrderRow& row) const {
@@ -171,11 +174,14 @@ void SaleTransaction::leave_message(long long row, long long order, long long se
                                     std::string_view type, const Json& data) const {
   const std::string name{type};
   const auto text = data.text();
+  constexpr std::size_t size_of_mark = 8;  // of the messages of one version
+  const auto mark = random_hex_128().substr(0, size_of_mark);
   at_.sql << fmt::format(
-      "INSERT INTO sale_messages (sale, order_id, seq, type, data, at_us, due_us, attempts, state) "
-      "VALUES (:s, :i, :q, :t, :d, {0}, {0}, 0, 'due')",
+      "INSERT INTO sale_messages (sale, order_id, seq, type, data, mark, at_us, due_us, attempts, "
+      "state) VALUES (:s, :i, :q, :t, :d, :m, {0}, {0}, 0, 'due')",
       dialect_.now_us),
-      soci::use(row), soci::use(order), soci::use(seq), soci::use(name), soci::use(text);
+      soci::use(row), soci::use(order), soci::use(seq), soci::use(name), soci::use(text),
+      soci::use(mark);
 }
 
 void SaleTransaction::change_stock(std::int64_t units) const {

@@ -10,6 +10,7 @@
 
 #include "base/json.hpp"
 #include "sale/order_life.hpp"
+#include "sale/payment_terms.hpp"
 #include "sale/sql/sessions.hpp"
 #include "sluice/order_store.hpp"
 
@@ -48,6 +49,10 @@ struct OrderRow {
   std::int64_t units() const noexcept { return order.units - returned; }
 };
 
+/// The reason of an expired order whose payments are flagged.
+inline constexpr std::string_view held =
+    "held: it was paid late, and units of it went back in parts, before its database was restored";
+
 /// What happens to an order, with what its transition needs.
 struct Happening {
   OrderEvent event;
@@ -80,7 +85,8 @@ class SaleTransaction {
   std::optional<OrderRow> find(std::int64_t id) const;
   /// Ids rising.
   std::vector<OrderRow> find(std::span<const std::int64_t> ids) const;
-  std::optional<OrderRow> find_number(const std::string& number) const;
+  /// By its number, or by its id.
+  std::optional<OrderRow> find_named(const std::string& name) const;
   PayableOrder payable(const OrderRow& row) const;
 
   // transitions.cpp
@@ -119,7 +125,11 @@ class SaleTransaction {
   // Notes belong to the version that the row has now.
   void note_return(const OrderRow& row, std::int64_t units, UnitsDo what,
                    const std::string& cause) const;
-  void note_refund(const OrderRow& row, std::int64_t amount, const Payment& payment) const;
+  void note_refund(const OrderRow& row, std::int64_t seq, std::int64_t amount,
+                   const Payment& payment) const;
+  /// The price of parts that were taken back before their payment came.
+  void note_overpaid(const OrderRow& row, const Payment& payment) const;
+  std::vector<PartBack> parts_of(const OrderRow& row) const;
   void leave_message(const OrderRow& row, std::string_view type, std::int64_t amount) const;
   void leave_message(long long row, long long order, long long seq, std::string_view type,
                      const Json& data) const;

@@ -29,10 +29,19 @@ std::string in_one_line(std::string_view text) {
   return line;
 }
 
-std::string without(std::string text, const std::string& secret) {
-  if (secret.empty()) return text;
-  for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3))
-    text.replace(at, secret.size(), "***");
+/// What stands behind `password=`, as in the text by which a session is opened. A word of a message
+/// that happens to be the password stays: hidden, it would say which word that is.
+std::string without_password(std::string text) {
+  constexpr std::string_view name = "password=";
+  for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+    at += name.size();
+    const bool is_quoted = at < text.size() && text[at] == '\'';
+    auto end = at + (is_quoted ? 1 : 0);
+    while (end < text.size() && text[end] != (is_quoted ? '\'' : ' '))
+      end += is_quoted && text[end] == '\\' ? 2 : 1;
+    end = std::min(end + (is_quoted ? 1 : 0), text.size());
+    text.replace(at, end - at, "***");
+  }
   return text;
 }
 
@@ -172,7 +181,7 @@ DatabaseFailure SqlSessions::error_of(const std::string& message, const SqlFailu
   const auto what =
       fmt::format("{}{}{}", in_one_line(message), why.cause.empty() ? "" : ": ", why.cause);
   return {row_of(why.trouble).code,
-          fmt::format("{}: {}", dialect_.description, without(what, dialect_.secret)), effect};
+          fmt::format("{}: {}", dialect_.description, without_password(what)), effect};
 }
 
 }  // namespace sluice::sale

@@ -40,9 +40,9 @@ std::vector<KeptPayment> SqlOrderPayments::payments_of(const std::string& sale,
   return sessions_.guarded([&](Connection& at) {
     return fetch_payments(
         at.sql,
-        fmt::format("sale_name = :n AND (order_id = {} OR (order_id = 0 AND state IN ('waiting', "
-                    "'flagged', 'refunding', 'refunded', 'settled') AND number = :o)) ORDER BY "
-                    "received_us, provider, event LIMIT {}",
+        fmt::format("sale_name = :n AND (order_id = {0} OR (order_id = 0 AND state IN ('waiting', "
+                    "'flagged', 'refunding', 'refunded', 'settled') AND number IN (:o, '{0}'))) "
+                    "ORDER BY received_us, provider, event LIMIT {1}",
                     order.id, most_of_order),
         most_of_order, name, number);
   });
@@ -87,7 +87,7 @@ SettledPayment SqlOrderPayments::settle_payment(const PaymentPlace& place, Payme
   const auto of_sale = [&](Connection& at) {
     const SaleTransaction in{at, dialect(), locked_sale(at, dialect(), sale), sale};
     const auto there = kept(at.sql, named);
-    auto row = there ? in.find_number(there->payment.order) : std::nullopt;
+    auto row = there ? in.find_named(there->payment.order) : std::nullopt;
     if (row && there->state == PaymentState::waiting) in.take_up_payments(*row);
     return settle(at);
   };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sale/records.hpp"
 #include "sale/sql/order_store.hpp"
 
 namespace sluice::sale {
@@ -15,12 +16,13 @@ void count_orders(soci::session& sql, long long sale, DatabaseTotals& totals) {
   const bool is_paid_for = terms_of_sale(sql, sale).has_value();
   sql << fmt::format(
       "SELECT COUNT(*), COALESCE(SUM(CASE WHEN {0} THEN {1} ELSE 0 END), 0), "
-      "COALESCE(SUM(CASE WHEN {2} <> units OR {1} < 1 OR ({0} AND reason <> '') OR {3} "
-      "THEN 1 ELSE 0 END), 0) FROM sale_orders WHERE sale = :s",
+      "COALESCE(SUM(CASE WHEN {2} <> units OR {1} < 1 OR ({0} AND reason NOT IN ('', '{4}')) "
+      "OR {3} THEN 1 ELSE 0 END), 0) FROM sale_orders WHERE sale = :s",
       standing, countable_rest, countable_units,
       is_paid_for ? "version < 0"
                   : "pay_by <> 0 OR version <> (SELECT COUNT(*) FROM sale_returns AS back WHERE "
-                    "back.sale = sale_orders.sale AND back.order_id = sale_orders.id)"),
+                    "back.sale = sale_orders.sale AND back.order_id = sale_orders.id)",
+      told_by_store),
       soci::use(sale), soci::into(orders), soci::into(units), soci::into(odd);
   totals.orders = orders;
   totals.units = units;

@@ -31,7 +31,7 @@ std::optional<Happened> SaleTransaction::happens(OrderRow& row, const Happening&
                                              sluice::to_string(row.order.state))};
   }
   Happened done;
-  if (step->money == MoneyDoes::goes_back) done.refund = payment->amount;
+  if (step->money == MoneyDoes::goes_back) done.refund = price_of(row.units(), *terms_);
   if (step->money == MoneyDoes::price_goes_back && terms_) done.refund = price_of(units, *terms_);
   if (is_part) row.returned += units;
   if (!what.reason.empty() && !is_part) row.reason = what.reason;
@@ -41,7 +41,8 @@ std::optional<Happened> SaleTransaction::happens(OrderRow& row, const Happening&
   if (step->units == UnitsDo::are_taken) done.units_back = -units;
   if (done.units_back > 0 || step->units == UnitsDo::are_asked_for)
     note_return(row, units, step->units, what.cause);
-  if (done.refund > 0) note_refund(row, done.refund, *payment);
+  if (is_of_payment(step->money) && step->money != MoneyDoes::waits) note_overpaid(row, *payment);
+  if (done.refund > 0) note_refund(row, row.version, done.refund, *payment);
   if (is_of_payment(step->money)) settle(*payment, state_after(step->money), row.order.id);
   return done;
 }
@@ -82,18 +83,43 @@ void SaleTransaction::note_return(const OrderRow& row, std::int64_t units, Units
       soci::use(retake), soci::use(why);
 }
 
-void SaleTransaction::note_refund(const OrderRow& row, std::int64_t amount,
+/// An order has one payment that counts: all its refunds are of that.
+void SaleTransaction::note_refund(const OrderRow& row, std::int64_t seq, std::int64_t amount,
                                   const Payment& payment) const {
   const auto event = to_column(payment.event);
   const long long id = row.order.id;
-  const long long seq = row.version;
+  const long long of_version = seq;
   const long long money = amount;
+  long long before = 0;
+  sql() << "SELECT COALESCE(SUM(amount), 0) FROM sale_refunds WHERE sale = :s AND order_id = :i",
+      soci::use(sale_), soci::use(id), soci::into(before);
+  const auto part = part_of_payment(before, amount, payment.amount);
   at_.sql << fmt::format(
-      "INSERT INTO sale_refunds (sale, order_id, seq, amount, currency, provider, event, state, "
-      "attempts, due_us, note) VALUES (:s, :i, :q, :a, :c, :p, :e, 'asked', 0, {}, '')",
+      "INSERT INTO sale_refunds (sale, order_id, seq, amount, currency, provider, event, part, "
+      "state, attempts, due_us, note) VALUES (:s, :i, :q, :a, :c, :p, :e, :o, 'asked', 0, {}, '')",
       dialect_.now_us),
-      soci::use(sale_), soci::use(id), soci::use(seq), soci::use(money),
-      soci::use(terms_->currency), soci::use(payment.provider), soci::use(event);
+      soci::use(sale_), soci::use(id), soci::use(of_version), soci::use(money),
+      soci::use(terms_->currency), soci::use(payment.provider), soci::use(event), soci::use(part);
+}
+
+/// Part by part, as their price went back where it was paid before them: each has its key.
+void SaleTransaction::note_overpaid(const OrderRow& row, const Payment& payment) const {
+  const auto parts = parts_of(row);
+  const auto excess = payment.amount - price_of(row.units(), *terms_);
+  const auto last = parts_worth(excess, parts, *terms_).value_or(0);
+  for (const auto& part : std::span{parts}.last(last))
+    note_refund(row, part.seq, price_of(part.units, *terms_), payment);
+}
+
+std::vector<PartBack> SaleTransaction::parts_of(const OrderRow& row) const {
+  std::vector<PartBack> parts;
+  const long long id = row.order.id;
+  const soci::rowset<soci::row> rows =
+      (sql().prepare << "SELECT seq, units FROM sale_returns WHERE sale = :s AND order_id = :i AND "
+                        "ends = 0 ORDER BY seq",
+       soci::use(sale_), soci::use(id));
+  for (const auto& part : rows) parts.push_back({part.get<long long>(0), part.get<long long>(1)});
+  return parts;
 }
 
 void SaleTransaction::settle(const Payment& payment, PaymentState state, std::int64_t order_id,
@@ -111,8 +137,10 @@ void SaleTransaction::settle(const Payment& payment, PaymentState state, std::in
 
 namespace {
 
-constexpr std::string_view waiting_of_order =
-    "sale_name = :n AND state = 'waiting' AND number = :o";
+/// Of the sale :n, that name the order by its number :o or by its id.
+std::string waiting_of_order(const OrderRow& row) {
+  return fmt::format("sale_name = :n AND state = 'waiting' AND number IN (:o, '{}')", row.order.id);
+}
 
 }  // namespace
 
@@ -122,14 +150,14 @@ bool SaleTransaction::take_up_payments(OrderRow& row) const {
   const auto number = to_column(row.order.number);
   const auto waiting = fetch_payments(
       sql(),
-      fmt::format("{} ORDER BY received_us, provider, event LIMIT {}", waiting_of_order, most),
+      fmt::format("{} ORDER BY received_us, provider, event LIMIT {}", waiting_of_order(row), most),
       most, name, number);
   for (const auto& kept : waiting) take_up(row, kept.payment);
   return !waiting.empty();
 }
 
 void SaleTransaction::take_up(OrderRow& row, const Payment& payment) const {
-  auto why = misfit(payment, row);
+  auto why = row.reason == held ? row.reason : misfit(payment, row);
   if (why.empty() &&
       (is_asking(row) || !happens(row, {.event = OrderEvent::paid, .payment = &payment})))
     why = fmt::format("the order is {} already", sluice::to_string(row.order.state));
@@ -140,7 +168,9 @@ void SaleTransaction::take_up(OrderRow& row, const Payment& payment) const {
 std::string SaleTransaction::misfit(const Payment& payment, const OrderRow& row) const {
   if (!terms_) return "the sale takes no payments";
   const auto price = price_of(row.units(), *terms_);
-  if (payment.currency == terms_->currency && payment.amount == price) return {};
+  if (payment.currency == terms_->currency &&
+      parts_worth(payment.amount - price, parts_of(row), *terms_))
+    return {};  // it costs that, or has cost it
   using enum OrderState;
   if (const auto state = row.order.state; state == paid || state == refunding || state == refunded)
     return fmt::format("the order is {} already", sluice::to_string(state));
@@ -152,7 +182,7 @@ bool SaleTransaction::has_waiting_payment(const OrderRow& row) const {
   const auto name = to_column(name_);
   const auto number = to_column(row.order.number);
   long long waiting = 0;
-  sql() << fmt::format("SELECT COUNT(*) FROM sale_payments WHERE {}", waiting_of_order),
+  sql() << fmt::format("SELECT COUNT(*) FROM sale_payments WHERE {}", waiting_of_order(row)),
       soci::use(name), soci::use(number), soci::into(waiting);
   return waiting > 0;
 }
