@@ -101,7 +101,7 @@ local function draw(days)
   if is_other(state[1], state[2], days) then
     return {'mismatch', state[1], state[2] or prefix}
   end
-  if not (state[1] or state[3]) or not (number_in(state[3] or '0') and number_in(state[5] or '0')) then
+  if not ((state[1] or state[3]) and number_in(state[3] or '0') and number_in(state[5] or '0')) then
     redis.call('get', KEYS[1])  -- raises WRONGTYPE for a hash of something else
   end
 
@@ -180,7 +180,9 @@ local now = time[1] * 1000000 + time[2]
 if never_set(now) then return {'unset', now} end
 if outside(now, days) then return {'range', now} end
 local today, at = started(now, '', days)
-if not (number_in(state[2] or '0') and number_in(state[4] or '0')) then redis.call('get', KEYS[1]) end
+if not (number_in(state[2] or '0') and number_in(state[4] or '0')) then
+  redis.call('get', KEYS[1])  -- raises WRONGTYPE
+end
 local last, day, taken = tonumber(state[2] or 0), state[3] or '', tonumber(state[4] or -1)
 -- Another client's midnight may come before ours; that is no glitch.
 if last <= now and day > today then today = day end

@@ -70,8 +70,8 @@ end
 --
 -- A look that comes soon after a grant may have been sent before the process could hear of it, and
 -- be the last: a process with many waits has many looks on their way when it stops. The looks have
--- "INBOX granted", when its latest grant was sent, and a look within `unheard` promises no more than
--- the grant does. The process looks once more when that is over.
+-- "INBOX granted", when its latest grant was sent, and a look within `unheard` promises no more
+-- than the grant does. The process looks once more when that is over.
 --
 -- In a cluster the lock may have come to this node a moment ago, by a failover or with its slot,
 -- and a process that runs need not have subscribed here yet: it is not heard, and not dead. The
