@@ -101,8 +101,7 @@ local function draw(days)
   if is_other(state[1], state[2], days) then
     return {'mismatch', state[1], state[2] or prefix}
   end
-  local counts = number_in(state[3] or '0') and number_in(state[5] or '0')
-  if not (counts and (state[1] or state[3])) then
+  if not ((state[1] or state[3]) and number_in(state[3] or '0') and number_in(state[5] or '0')) then
     redis.call('get', KEYS[1])  -- raises WRONGTYPE for a hash of something else
   end
 

@@ -86,8 +86,8 @@ class Counting {
   std::vector<std::jthread> crowd_;
 };
 
-/// While it lives masters change places when a test asks for it, and not because one stood still for
-/// a second: what that one acknowledges when it goes on is lost, the last words of each caller.
+/// While it lives masters change places when a test asks for it, and not because one stood still
+/// for a second: what that one acknowledges when it goes on is lost, the last words of each caller.
 class AskedFailovers {
  public:
   explicit AskedFailovers(std::function<void(std::string_view, std::string_view)> set)
