@@ -5,7 +5,7 @@ import {words} from '../lib/format.js';
 import {linkTo} from '../lib/route.js';
 import {Age, Empty, Refusal, Waiting} from './notice.js';
 
-/** columns: [{head, cell: row => …, kind: 'number' | 'fixed' | 'wide'}]; those that are fixed are never broken, nor numbers. */
+/** columns: [{head, cell: row => …, kind: 'number' | 'fixed' | 'wide'}]; those that are fixed are never broken, nor numbers, but between their 'parts'. */
 export function Table({caption, columns, rows, keyOf}) {
   return html`
     <div class="table" role="table" aria-label=${caption}>

@@ -133,8 +133,8 @@ export function Totals({sale}) {
   const worth = (amount, units) => (currency ? money(amount, currency) : some(units, 'unit'));
   const shown = figures => (!figures ? '–'
     : html`<span>${worth(figures.amount, figures.units)}</span> <span>(${count(figures.orders)})</span>${
-      figures.returned > 0 && html`, <span>${worth(figures.returned_amount, figures.returned)}</span> taken back`}`);
-  const columns = [{head: 'Day', cell: ({day}) => day, kind: 'fixed'}, ...states.map(state => ({head: words(state), cell: row => shown(row[state]), kind: 'number'}))];
+      figures.returned > 0 && html` <span>${worth(figures.returned_amount, figures.returned)} back</span>`}`);
+  const columns = [{head: 'Day', cell: ({day}) => day, kind: 'fixed'}, ...states.map(state => ({head: words(state), cell: row => shown(row[state]), kind: 'number parts'}))];
   return html`
     ${currency && html`<${Moved} rows=${answer.money} />`}
     <p class="small">Price of the units that orders have, and how many orders, by the day on which they were issued.</p>
