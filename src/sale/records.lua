@@ -43,10 +43,10 @@ for at = 3, #ARGV, 2 do
   end
   local same = there and string.sub(there.text, 2) == string.sub(order.text, 2)
   if not same then written = written + 1
-  elseif not there.live and ARGV[2] ~= '2' then order = there end
+  elseif not there.live and (order.live and ARGV[2] ~= '2' or ARGV[2] == '0') then order = there end
   local is_latest = not latest or there == latest or latest.n < order.n
                     or (ARGV[2] ~= '0' and latest.n == order.n)
-  if not same or there.live ~= order.live or (is_latest and there ~= latest) then
+  if not same or there.text ~= order.text or (is_latest and there ~= latest) then
     if there and there.live and (latest or not same) then
       live, units = live - 1, units - there.units
     end
