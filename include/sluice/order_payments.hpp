@@ -55,6 +55,7 @@ struct KeptPayment {
   WallTime received_at{};
   std::int64_t attempts = 0;  ///< to give its money back, that failed
   std::string failure = {};   ///< why the last one did
+  WallTime due{};  ///< of one that goes back: when it is tried next; that went back: when it was
 };
 
 /// The place of a payment in a list.
@@ -126,6 +127,8 @@ struct Refund {
   std::string state;          ///< "asked", "done"
   std::int64_t attempts = 0;  ///< that failed
   std::string note;           ///< why the last one did
+  WallTime since{};           ///< when it was asked for
+  WallTime due{};             ///< when it is tried next; of a done one: when it was done
 };
 
 /// What happened to an order, or to the sale, for those who want to be told.
@@ -138,6 +141,7 @@ struct OrderMessage {
   std::int64_t attempts = 0;  ///< with this one: its fence
   std::string state;          ///< "due", "done", "dead"
   std::string note = {};      ///< why it was not delivered last
+  WallTime due{};             ///< when it is tried next
 };
 
 /// Orders that were issued on one day and are in one state.

@@ -155,7 +155,7 @@ void BlockingThreads::oversee(const std::stop_token& stop) {
       continue;
     }
     lock.unlock();
-    late->failed(Error{Errc::database, "store or database have not answered in time", effect});
+    late->failed(Error{limits_.late, "store or database have not answered in time", effect});
     late.reset();
     lock.lock();
   }

@@ -28,6 +28,7 @@ struct BlockingLimits {
   std::size_t waiting_of_one = 4;         ///< of one subject, of which one is done at a time
   std::chrono::milliseconds call{5'000};  ///< OrderStoreLimits::answer of each connection
   std::chrono::milliseconds answer{7'000};  ///< what in_background() waits for the whole work
+  Errc late = Errc::database;               ///< what work fails with that takes longer
 };
 
 /// Threads: any. Each thread of it has a connection of its own, made when it is first needed.
