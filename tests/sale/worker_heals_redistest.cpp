@@ -9,7 +9,8 @@
 #include "sale/settlement.hpp"
 #include "sale/watched_orders.hpp"
 #include "sale/worker_fixture.hpp"
-#include "sluice/sale_recovery.hpp" #include "support/collected_log.hpp"
+#include "sluice/sale_recovery.hpp"
+#include "support/collected_log.hpp"
 
 namespace sluice {
 namespace {
