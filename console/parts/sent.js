@@ -1,7 +1,7 @@
 // What is sent for an order, messages and refunds, as rows: why it failed, and a button that sends it at once.
 import {html} from '../vendor/preact.js';
 import {pathOfSale, post} from '../lib/api.js';
-import {moment, money, some, words} from '../lib/format.js';
+import {count, moment, money, some, words} from '../lib/format.js';
 import {Action} from './action.js';
 import {Confirm} from './confirm.js';
 import {OrderLink} from './table.js';
@@ -15,6 +15,7 @@ const Resend = ({sale, kind, id, then}) => html`
       return answer;
     }} />`;
 
+const tries = (n, next) => (n > 0 && next ? `${count(n)}, next ${moment(next)}` : count(n));
 const idOf = row => row.id ?? `${row.order}:${row.seq}`;
 
 export const messageColumns = (sale, then) => [
@@ -22,7 +23,7 @@ export const messageColumns = (sale, then) => [
   {head: 'Message', cell: ({type, seq, data}) => `${type} (${seq})${data.amount ? `, ${money(data.amount, data.currency)}` : ''}`, kind: 'wide'},
   {head: 'Since', cell: ({at}) => moment(at), kind: 'fixed'},
   {head: 'State', cell: ({state, note}) => (state === 'due' && note ? 'tried again' : state)},
-  {head: 'Attempts', cell: ({attempts}) => attempts, kind: 'number'},
+  {head: 'Attempts', cell: row => tries(row.attempts, row.state === 'due' && row.note && row.next_at)},
   {head: 'Why', cell: ({note}) => note || '–', kind: 'wide'},
   {head: 'Send', cell: row => row.state !== 'done' && html`<${Resend} sale=${sale} kind="messages" id=${idOf(row)} then=${then} />`},
 ];
@@ -33,7 +34,8 @@ export const refundColumns = (sale, then) => [
   {head: 'Amount', cell: ({amount, currency}) => money(amount, currency), kind: 'number'},
   {head: 'Provider', cell: ({provider}) => provider, kind: 'fixed'},
   {head: 'State', cell: ({state}) => (state === 'asked' ? 'to do' : words(state)), kind: 'fixed'},
-  {head: 'Failed', cell: ({failed}) => failed, kind: 'number'},
+  {head: 'Since', cell: ({since, done_at}) => (done_at ? `${moment(since)}, done ${moment(done_at)}` : moment(since))},
+  {head: 'Failed', cell: row => tries(row.failed, row.next_at)},
   {head: 'Why', cell: ({note}) => note || '–', kind: 'wide'},
   {head: 'Send', cell: row => row.state === 'asked' && html`<${OfRefund} sale=${sale} refund=${row} id=${row.id ?? row.key.replace('.', ':')} then=${then} />`},
 ];

@@ -1,7 +1,7 @@
 // The waiting room before a sale: how it goes, and how fast it lets in.
 import {html} from '../vendor/preact.js';
 import {pathOfRoom, post} from '../lib/api.js';
-import {clock, count, duration, rate} from '../lib/format.js';
+import {clock, count, duration, rate, some, words} from '../lib/format.js';
 import {Action, NumberAction} from '../parts/action.js';
 import {Meter} from '../parts/bars.js';
 import {Confirm} from '../parts/confirm.js';
@@ -17,7 +17,10 @@ export function Room({sale}) {
     <section class="card">
       <div class="row"><h2>Waiting room</h2>
         ${!sale.room && html`<${Badge} kind="warn">as of ${clock(sale.last_at)}<//>`}
-        <${Badge} kind=${room.paused ? 'warn' : room.state === 'open' ? 'good' : 'plain'}>${room.paused ? 'paused' : room.state}<//></div>
+        <${Badge} kind=${room.paused ? 'warn' : room.state === 'open' ? 'good' : 'plain'}>${room.paused ? 'paused' : words(room.state)}<//></div>
+      ${room.state === 'sold_out' && sale.left > 0 && html`
+        <div class="refusal" role="alert"><strong>Nobody is let in: the room believes that nothing is left, and the sale has ${some(sale.left, 'unit')}.</strong>
+          ${' '}<${Action} label="Tell it what is left" work=${() => ask('/units', {units: sale.left})} done="It goes on" /></div>`}
       <p class="figure"><b>${count(room.waiting)}</b> <span>waiting${room.waiting > 0 && room.eta_s !== null && room.eta_s !== undefined &&
         `, the last for about ${duration(room.eta_s * 1000)}`}</span></p>
       <p class="small">${count(room.inside_now)} of ${count(room.inside)} inside, ${rate(room.in_per_s)} come in a second</p>

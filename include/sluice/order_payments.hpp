@@ -56,6 +56,7 @@ struct KeptPayment {
   WallTime received_at{};
   std::int64_t attempts = 0;  ///< to give its money back, that failed
   std::string failure = {};   ///< why the last one did
+  WallTime due{};  ///< of one that goes back: when it is tried next; that went back: when it was
 };
 
 /// The place of a payment in a list.
@@ -130,6 +131,8 @@ struct Refund {
   /// Of an order: which part of its payment goes back, "whole" or "500-1000", from what went back
   /// before to what has gone back with it. Empty: it was noted by an older version.
   std::string part = {};
+  WallTime since{};           ///< when it was asked for
+  WallTime due{};             ///< when it is tried next; of a done one: when it was done
 };
 
 /// What happened to an order, or to the sale, for those who want to be told.
@@ -145,6 +148,7 @@ struct OrderMessage {
   /// A random word, so that a message of a database that was restored has an id of its own. Empty:
   /// it was left by an older version.
   std::string mark = {};
+  WallTime due{};             ///< when it is tried next
 };
 
 /// Orders that were issued on one day and are in one state.

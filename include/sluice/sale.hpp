@@ -219,6 +219,12 @@ struct DeadLetter {
   std::optional<SaleOrder> order;  ///< what they say; empty: they make no order
 };
 
+/// Sale::archive() refuses: something has to end before. what() says what, and what to do.
+class SaleIsNotOver final : public Error {
+ public:
+  explicit SaleIsNotOver(const std::string& message) : Error(Errc::server, message) {}
+};
+
 class BucketedSale;
 class OrderStore;
 struct EndedOrder;
@@ -349,9 +355,9 @@ class Sale {
   /// whatever they ask. Payments of orders that are not there get flagged; refunds and messages
   /// that are not sent yet go on. Killed anywhere, the next call goes on. False: it was archived
   /// before.
-  /// Throws Error: bad_argument (options; or a bucket of a sale that is not closed), server (dead
-  /// letters: settle them first; orders that await their payment, or late payments that await their
-  /// units: cancel them or wait; or `stop` came), corrupt (the audit finds a fault; says which).
+  /// Throws SaleIsNotOver (dead letters: settle them first; orders that await their payment, or late
+  /// payments that await their units: cancel them or wait; or `stop` came), Error: bad_argument
+  /// (options; or a bucket of a sale that is not closed), corrupt (the audit finds a fault; says which).
   /// Until it deletes, nothing is lost but that the sale is closed.
   bool archive(OrderStore& orders, ArchiveOptions options = {}, std::stop_token stop = {});
 

@@ -260,16 +260,40 @@ int change_stock(const Globals& globals, const SaleArgs& args) {
   return changed ? exit_ok : exit_refused;
 }
 
-int archive(const Globals& globals, const SaleArgs& args) {
+/// What goes on after an archive, or waits for a person: in words, and as JSON.
+std::string left_open(const OrderFigures& figures, Json& json) {
+  const std::pair<const char*, std::int64_t> all[] = {
+      {"refunds that are not sent yet", figures.refunds},
+      {"payments that a person has to look at", figures.payments_flagged},
+      {"messages that are not sent yet", figures.messages},
+      {"of these stopped by their receiver (sale replay)", figures.messages_stopped},
+      {"messages that were given up (sale replay)", figures.messages_dead}};
+  json = Json::object({{"refunds", figures.refunds},
+                       {"payments_flagged", figures.payments_flagged},
+                       {"messages", figures.messages},
+                       {"messages_stopped", figures.messages_stopped},
+                       {"messages_dead", figures.messages_dead}});
+  std::string text;
+  for (const auto& [what, count] : all)
+    if (count > 0) text += fmt::format("{}{}: {}", text.empty() ? "; open: " : ", ", what, count);
+  return text;
+}
+
+int archive(const Globals& globals, const SaleArgs& args) try {
   const StopOnSignal stop;
   const auto store = open_store_of_sale(globals);
   Sale sale = load_sale(*store, args.definition.name);
   const auto orders = open_orders(args, *store);
   const bool now = sale.archive(*orders, {.file = args.file, .step = args.step}, stop.token());
-  print(globals.json, Json::object({{"ok", true}, {"archived", now}}),
-        fmt::format("sale '{}' {} archived; its orders are in {}", args.definition.name,
-                    now ? "is" : "was", orders->describe()));
+  Json open;
+  const auto text = left_open(orders->figures(args.definition.name), open);
+  print(globals.json, Json::object({{"ok", true}, {"archived", now}, {"open", open}}),
+        fmt::format("sale '{}' {} archived; its orders are in {}{}", args.definition.name,
+                    now ? "is" : "was", orders->describe(), text));
   return exit_ok;
+} catch (const SaleIsNotOver& refusal) {
+  report(refusal);
+  return exit_refused;
 }
 
 int status_of_buckets(const Globals& globals, BucketedSale& sale) {

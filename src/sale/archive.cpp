@@ -118,14 +118,17 @@ void need_ended_orders(const std::string& sale, OrderStore& orders) {
   for (const auto& count : figures.orders)
     if (transition(count.state, OrderEvent::expired)) awaiting += count.orders;
   if (awaiting == 0 && figures.payments_asking == 0) return;
-  throw Error{
-      Errc::server,
-      fmt::format("sale '{}' is not archived: {} order(s) await their payment, the first of "
-                  "them until {}, and {} late payment(s) the store; cancel them, or archive "
-                  "again when their time has passed. The sale is closed",
-                  sale, awaiting,
-                  figures.next_due ? to_text(*figures.next_due) : "a time that is not there",
-                  figures.payments_asking)};
+  std::string what;
+  if (awaiting > 0)
+    what = fmt::format("{} order(s) await their payment, the first of them until {}", awaiting,
+                       figures.next_due ? to_text(*figures.next_due) : "a time that is not there");
+  if (figures.payments_asking > 0)
+    what += fmt::format("{}{} late payment(s) ask for units that are being taken again",
+                        what.empty() ? "" : ", and ", figures.payments_asking);
+  throw SaleIsNotOver{fmt::format(
+      "sale '{}' is not archived: {}; cancel the orders, or archive again when their time has "
+      "passed. The sale is closed",
+      sale, what)};
 }
 
 /// Payments of orders that the sale never had wait for nothing any more.
@@ -147,16 +150,16 @@ void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_
     worker.drain(stop);
     const auto status = sale.status().get();
     if (status.dead > 0)
-      throw Error{Errc::server,
-                  fmt::format("sale '{}' has {} dead letter(s): 'sluice sale dead {}' lists them; "
-                              "settle them, then archive again",
-                              name, status.dead, name)};
+      throw SaleIsNotOver{
+          fmt::format("sale '{}' has {} dead letter(s): 'sluice sale dead {}' lists them; "
+                      "settle them, then archive again",
+                      name, status.dead, name)};
     if (status.waiting == 0) break;
     if (!pause(store.clock(), stop))
-      throw Error{Errc::server,
-                  fmt::format("sale '{}': stopped while {} order(s) are on their way; the sale is "
-                              "closed",
-                              name, status.waiting)};
+      throw SaleIsNotOver{
+          fmt::format("sale '{}': stopped while {} order(s) are on their way; the sale is "
+                      "closed",
+                      name, status.waiting)};
   }
   sale.settle(orders);
   if (sale.definition().payment) need_ended_orders(name, orders);
@@ -252,8 +255,8 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
                repeatable)
           .get();
   if (hashes.is_null())
-    throw Error{Errc::server,
-                fmt::format("sale '{}': an order came on its way meanwhile; archive again", name)};
+    throw SaleIsNotOver{
+        fmt::format("sale '{}': an order came on its way meanwhile; archive again", name)};
   if (begun && hashes.as_integer() == 0) return false;
   // An order that was cancelled before the mark is so in the file.
   if (!begun && !options.file.empty())
@@ -263,8 +266,7 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
   Records records{store, sale.definition()};
   while (records.remove_some(options.step).get())
     if (stop.stop_requested())
-      throw Error{Errc::server,
-                  fmt::format("sale '{}': stopped amid its deletion; archive again", name)};
+      throw SaleIsNotOver{fmt::format("sale '{}': stopped amid its deletion; archive again", name)};
   return true;
 }
 

@@ -173,7 +173,7 @@ bool OrderQueue::make_group() {
 }
 
 bool is_group_lost(const Error& failure) {
-  return failure.message().find("NOGROUP ") != std::string::npos;
+  return failure.message().contains("NOGROUP ") || failure.message().contains("UNBLOCKED ");
 }
 
 }  // namespace sluice::sale

@@ -131,6 +131,7 @@ class OrderWorker::Impl {
   void bring_in_all(const std::stop_token& stop, bool until_empty);
   void enter_sale();
   void leave();
+  bool is_archived() const noexcept;
   void make_group();
   template <class Do>
   bool attempt(const std::stop_token& stop, Do&& work);
@@ -287,6 +288,7 @@ bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
       is_doubtful = failure.errc() == Errc::database;
       // Where the sale is sold in another store by now, nobody is to buy in this one.
       if (failure.errc() == Errc::config_mismatch) sale::attach(store_, sale_, orders_);
+      if (sale::is_group_lost(failure) && !drains_ && is_archived()) throw IsArchived{};
       if (is_final(failure) || (drains_ && (sale_is_gone_ || sale_is_lost_))) throw;
       note_failure(failure, "orders wait, the worker tries again");
       group_is_lost_ |= sale::is_group_lost(failure);
@@ -296,11 +298,16 @@ bool OrderWorker::Impl::attempt(const std::stop_token& stop, Do&& work) {
   }
 }
 
+/// As far as the store says: an archive takes the stream away, which is no trouble.
+bool OrderWorker::Impl::is_archived() const noexcept try {
+  return store_.run({"HEXISTS", keys_.sale, "archived"}).get().as_integer() == 1;
+} catch (const std::exception&) {
+  return false;
+}
+
 void OrderWorker::Impl::make_group() {
   sale_is_gone_ = !queue_.make_group();
-  if (sale_is_gone_ && !drains_ &&
-      store_.run({"HEXISTS", keys_.sale, "archived"}).get().as_integer() == 1)
-    throw IsArchived{};
+  if (sale_is_gone_ && !drains_ && is_archived()) throw IsArchived{};
   if (sale_is_gone_)
     throw Error{Errc::server,
                 fmt::format("sale '{}' is not in the store any more, or archived; 'sluice sale "

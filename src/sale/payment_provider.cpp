@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "base/json_value.hpp"
 #include "base/sha1.hpp"
+#include "base/text.hpp"
 #include "sale/payment_terms.hpp"
 #include "sale/payment_text.hpp"
 #include "sluice/error.hpp"
@@ -93,10 +94,23 @@ std::string refund_key(const Refund& refund) {
   return key;
 }
 
-std::string PaymentProvider::refusal_of(int status, std::string_view) const {
-  return status / 100 == 2 ? std::string{}
-                           : fmt::format("answered {}{}", status,
-                                         status / 100 == 3 ? "; redirects are not followed" : "");
+std::string PaymentProvider::refusal_of(int status, std::string_view body) const {
+  if (status / 100 == 2) return {};
+  return fmt::format("answered {}{}{}", status,
+                     status / 100 == 3 ? "; redirects are not followed" : "", sale::words_of(body));
+}
+
+std::string sale::words_of(std::string_view body) {
+  constexpr std::size_t longest = 200;
+  std::string words;
+  for (auto left = body; !left.empty() && words.size() < longest;) {
+    const auto size = utf8_length(left);
+    const bool is_blank = size == 1 && static_cast<unsigned char>(left.front()) <= ' ';
+    if (is_blank && !words.empty() && words.back() != ' ') words += ' ';
+    if (!is_blank && left.front() != '\x7f') words += left.substr(0, size);
+    left.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return words.empty() ? words : ": " + words;
 }
 
 HmacPayments::HmacPayments(std::string name, WebhookKeys keys)

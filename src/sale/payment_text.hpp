@@ -13,6 +13,10 @@ std::string read_text(const JsonValue& object, std::string_view name, std::size_
                       std::string& into);
 std::string read_amount(const JsonValue& object, std::string_view name, std::int64_t& into);
 
+/// What another program answered, for people: its first 200 bytes, as far as they are text, behind
+/// ": "; empty: it said nothing.
+std::string words_of(std::string_view body);
+
 /// Throws Error{bad_argument} for a name of a provider that is none.
 void check_provider_name(const std::string& name);
 

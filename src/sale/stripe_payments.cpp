@@ -134,7 +134,9 @@ std::string StripePayments::refusal_of(int status, std::string_view body) const 
   if (!answer) return why;
   const auto code = text_at(*answer, {"error", "code"});
   if (code == "charge_already_refunded") return {};
-  if (!code.empty()) return fmt::format("{} {}", why, code);
+  if (!code.empty())
+    return fmt::format("{} {}{}", PaymentProvider::refusal_of(status, {}), code,
+                       sale::words_of(text_at(*answer, {"error", "message"})));
   const auto state = text_at(*answer, {"status"});
   if (why.empty() && (state == "failed" || state == "canceled"))
     return fmt::format("says that the refund is {}", state);

@@ -31,19 +31,20 @@ class FirstAnswer {
 
 void in_background(BlockingThreads& threads, const std::string& subject, http::Responder&& respond,
                    std::function<http::Response(OrderStore&)> work, const std::string& sale,
-                   std::optional<std::size_t> most_waiting, ShowRefusal show_refusal) {
+                   std::optional<std::size_t> most_waiting, ShowRefusal show_refusal,
+                   bool only_reads) {
   in_background_lazily(
       threads, subject, std::move(respond),
       [work = std::move(work)](const BlockingThreads::Orders& orders) { return work(orders()); },
-      sale, most_waiting, {}, std::move(show_refusal));
+      sale, most_waiting, {}, std::move(show_refusal), only_reads);
 }
 
 void in_background_lazily(BlockingThreads& threads, const std::string& subject,
                           http::Responder&& respond,
                           std::function<http::Response(const BlockingThreads::Orders&)> work,
                           const std::string& sale, std::optional<std::size_t> most_waiting,
-                          std::optional<std::chrono::milliseconds> within,
-                          ShowRefusal show_refusal) {
+                          std::optional<std::chrono::milliseconds> within, ShowRefusal show_refusal,
+                          bool only_reads) {
   using namespace std::chrono_literals;
   const auto answer = std::make_shared<FirstAnswer>(std::move(respond), std::move(show_refusal));
   const auto accepted = threads.run_lazily(
@@ -51,8 +52,10 @@ void in_background_lazily(BlockingThreads& threads, const std::string& subject,
       [answer, work = std::move(work)](const BlockingThreads::Orders& orders) {
         answer->send(work(orders));
       },
-      [answer](const std::exception& failure) { answer->refuse(problem_of(failure)); }, sale,
-      most_waiting, within.value_or(threads.limits().answer));
+      [answer, only_reads](const std::exception& failure) {
+        answer->refuse(only_reads ? problem_of_read(failure) : problem_of(failure));
+      },
+      sale, most_waiting, within.value_or(threads.limits().answer));
   if (accepted == BlockingThreads::Accepted::yes) return;
   auto refusal = http::problem(accepted == BlockingThreads::Accepted::subject_has_too_many
                                    ? problems::too_many_requests

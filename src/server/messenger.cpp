@@ -6,6 +6,7 @@
 
 #include "base/thread.hpp"
 #include "http/text.hpp"
+#include "sale/payment_text.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::server {
@@ -20,9 +21,10 @@ HttpFields fields_of(const WebhookHead& head) {
 
 bool is_success(int status) { return status / 100 == 2; }
 
-std::string answered(const std::string& url, int status) {
-  return fmt::format("{} answered {}{}", origin_of(url), status,
-                     status / 100 == 3 ? "; redirects are not followed" : "");
+std::string answered(const std::string& url, const HttpAnswer& answer) {
+  return fmt::format("{} answered {}{}{}", origin_of(url), answer.status,
+                     answer.status / 100 == 3 ? "; redirects are not followed" : "",
+                     sale::words_of(answer.body));
 }
 
 }  // namespace
@@ -142,7 +144,7 @@ Delivery Messenger::deliver(HttpClient& client, const SignedMessage& message) {
     const auto answer = client.post(url, fields_of(message.head), message.body);
     if (is_success(answer.status)) return Delivery::done;
     failed.retry_after = answer.retry_after;
-    failed.why = answered(url, answer.status);
+    failed.why = answered(url, answer);
     if (answer.status == 410) return {Delivery::gone, {}, failed.why};
   } catch (const Error& failure) {
     failed.why = failure.message();

@@ -52,7 +52,8 @@ OperateApi::OperateApi(Store& store, Shop& shop, Operators& operators, EndedLogi
       snapshots_(snapshots),
       journal_(store),
       calls_(std::move(calls)),
-      threads_(shop.options().orders) {
+      threads_(shop.options().orders),
+      store_threads_(shop.options().orders, {.threads = 3}) {
   calls_.push_back(journal_call());
 }
 
@@ -82,7 +83,7 @@ void OperateApi::note(Operator who, std::string_view action) {
     journal_.miss(entry, failure.what());
   };
   const auto turn = fmt::format("note {}", notes_.fetch_add(1));
-  if (threads_.run_lazily(turn, work, failed) != BlockingThreads::Accepted::yes)
+  if (store_threads_.run_lazily(turn, work, failed) != BlockingThreads::Accepted::yes)
     journal_.miss(entry, "too much waits");
 }
 
@@ -150,7 +151,8 @@ void OperateApi::serve(const OperateCall& call, http::Request&& request,
   };
   // Changes wait for the store, and leave a thread to calls that only read.
   const std::string changes = call.method == "GET" ? "" : "changes";
-  in_background_lazily(threads_, subject, std::move(respond), serve, changes, {}, call.within);
+  in_background_lazily(call.asks_database ? threads_ : store_threads_, subject, std::move(respond),
+                       serve, changes, {}, call.within, {}, call.method == "GET");
 }
 
 /// What cannot be written into the journal is not begun; where that is known no caller waits for it.
@@ -209,6 +211,7 @@ OperateCall OperateApi::journal_call() {
           .summary = "Who did what, the newest first",
           .has_pages = true,
           .answer = {200, "Entries", R"({"type":"object"})"},
+          .asks_database = false,
           .serve = serve};
 }
 

@@ -27,7 +27,10 @@ class OperateApi {
 
   void add_routes(http::Routes& routes);
   /// Drops what has not begun.
-  void stop() { threads_.stop(); }
+  void stop() {
+    threads_.stop();
+    store_threads_.stop();
+  }
 
  private:
   using Serve = void (OperateApi::*)(http::Request&&, http::Responder&&);
@@ -56,6 +59,7 @@ class OperateApi {
   std::vector<OperateCall> calls_;
   std::atomic<std::uint64_t> notes_{0};
   BlockingThreads threads_;
+  BlockingThreads store_threads_;  // of what asks the store alone: no database holds it up
 };
 
 }  // namespace sluice::server

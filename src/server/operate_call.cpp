@@ -133,13 +133,14 @@ std::string detail_of(const OperateCall& call, const Asked& asked) {
 
 std::vector<const http::ProblemType*> problems_of(const OperateCall& call) {
   auto all = call.problems;
-  all.insert(all.end(), {&problems::unknown_key, &problems::not_allowed, &problems::no_operators,
-                         &problems::other_host, &problems::too_many_requests, &problems::busy,
-                         &problems::store_failed, &problems::effect_unknown,
-                         &problems::database_failed, &problems::bad_parameter});
+  all.insert(all.end(),
+             {&problems::unknown_key, &problems::not_allowed, &problems::no_operators,
+              &problems::other_host, &problems::too_many_requests, &problems::busy,
+              &problems::store_failed, &problems::database_failed, &problems::bad_parameter});
   if (call.path.contains("{sale}")) all.push_back(&problems::no_sale);
   if (call.method == "POST")
-    all.insert(all.end(), {&problems::not_same_origin, &problems::bad_body});
+    all.insert(all.end(),
+               {&problems::not_same_origin, &problems::bad_body, &problems::effect_unknown});
   if (call.is_final) all.push_back(&problems::not_confirmed);
   std::ranges::sort(all);
   const auto repeated = std::ranges::unique(all);

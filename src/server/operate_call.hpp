@@ -95,6 +95,7 @@ struct OperateCall {
   std::vector<const http::ProblemType*> problems = {};
   /// Of these one is done at a time, for all operators: it takes long. Empty: of each operator.
   std::string subject = {};
+  bool asks_database = true;  ///< false: the store alone, or neither
   /// How long it may take; empty: BlockingLimits::answer.
   std::optional<std::chrono::milliseconds> within = {};
   /// In a thread that may block. The database is connected to when it is asked for.

@@ -47,6 +47,7 @@ std::vector<OperateCall> room_calls(const QueueApi& queue) {
          .body = row.body,
          .is_final = row.is_final,
          .problems = {&problems::no_queue},
+         .asks_database = false,
          .serve = [&queue, change = row.change](Asked& asked, const BlockingThreads::Orders&) {
            const auto room = queue.room_of(asked.sale());
            if (!room) return http::problem(problems::no_queue);

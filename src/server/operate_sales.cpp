@@ -149,6 +149,7 @@ std::vector<OperateCall> sale_calls(Store& store) {
            .summary = "Orders that no worker could bring into the database",
            .has_pages = true,
            .answer = {200, "Dead letters, the oldest first", any_object},
+           .asks_database = false,
            .serve = list_letters},
           {.method = "POST",
            .path = of_sale + "/dead-letters/{id}/revive",

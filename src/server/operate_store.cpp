@@ -64,6 +64,7 @@ std::vector<OperateCall> store_calls(Store& store) {
                        .summary = summary,
                        .answer = {200, summary, any_list},
                        .subject = operation,
+                       .asks_database = false,
                        .serve = [&store, list, paced](Asked&, const BlockingThreads::Orders&) {
                          return http::json(200, Json::raw(paced->get([&] { return list(store); })));
                        }};

@@ -56,6 +56,7 @@ Json workers_json(const OrderFlow& flow) {
 std::string_view state_of(const WaitingRoomStatus& room) {
   if (room.closed) return "closed";
   if (!room.open) return "enrolling";
+  if (room.units_left == 0) return "sold_out";
   return "open";
 }
 
@@ -157,20 +158,23 @@ Json json_of(const KeptPayment& kept) {
                             {"state", to_string(kept.state)},
                             {"note", cut(kept.note)},
                             {"at", millisecond_text(kept.received_at)}});
+  if (kept.state == PaymentState::refunding) json.add("next_at", millisecond_text(kept.due));
   if (kept.attempts > 0) json.add("failed", kept.attempts);
   if (!kept.failure.empty()) json.add("failure", cut(kept.failure));
   return json;
 }
 
 Json json_of(const OrderMessage& message) {
-  return Json::object({{"order", fmt::to_string(message.order_id)},
-                       {"seq", message.seq},
-                       {"type", message.type},
-                       {"at", millisecond_text(message.at)},
-                       {"attempts", message.attempts},
-                       {"state", message.state},
-                       {"note", cut(message.note)},
-                       {"data", Json::raw(message.data)}});
+  return Json::object(
+      {{"order", fmt::to_string(message.order_id)},
+       {"seq", message.seq},
+       {"type", message.type},
+       {"at", millisecond_text(message.at)},
+       {"attempts", message.attempts},
+       {"state", message.state},
+       {"next_at", message.state == "due" ? Json{millisecond_text(message.due)} : Json{}},
+       {"note", cut(message.note)},
+       {"data", Json::raw(message.data)}});
 }
 
 http::Response for_operators(http::Response answer) {

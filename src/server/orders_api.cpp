@@ -187,7 +187,7 @@ void OrdersApi::list(http::Request&& request, http::Responder&& respond) {
         const auto page = read_page(offer->sale(), orders, wish);
         return answer_of(*asked, offer->name(), page);
       },
-      (*offer)->name());
+      (*offer)->name(), {}, {}, true);
 }
 
 void OrdersApi::refund(http::Request&& request, http::Responder&& respond) {
@@ -222,23 +222,23 @@ void OrdersApi::add_routes(http::Routes& routes) {
   const auto in_query = [](const char* name, const char* what) {
     return http::Parameter{name, "query", what};
   };
-  routes.add(
-      {.method = "GET",
-       .path = "/v1/sales/{sale}/all-orders",
-       .operation = "list_orders",
-       .summary = "Orders that the database has, of any buyer, ids rising (in each bucket); page "
+  routes.add({.method = "GET",
+              .path = "/v1/sales/{sale}/all-orders",
+              .operation = "list_orders",
+              .summary =
+                  "Orders that the database has, of any buyer, ids rising (in each bucket); page "
                   "after page "
                   "as Link has it, none is passed over that comes in meanwhile",
-       .parameters = {in_query("state", "Those of this state alone; a page may be short"),
-                      in_query("after", "What the last page has given"),
-                      in_query("most", "At most so many, 1 to 500; 100 without it")},
-       .answers = {{200, "A page", order_list_schema}},
-       .problems = {&bad_parameter, &unknown_key, &not_allowed, &no_sale, &recovering,
-                    &too_many_requests, &database_failed, &store_failed, &effect_unknown, &busy},
-       .credentials = credentials,
-       .handler = [this](http::Request&& request, http::Responder&& respond) {
-         list(std::move(request), std::move(respond));
-       }});
+              .parameters = {in_query("state", "Those of this state alone; a page may be short"),
+                             in_query("after", "What the last page has given"),
+                             in_query("most", "At most so many, 1 to 500; 100 without it")},
+              .answers = {{200, "A page", order_list_schema}},
+              .problems = {&bad_parameter, &unknown_key, &not_allowed, &no_sale, &recovering,
+                           &too_many_requests, &database_failed, &store_failed, &busy},
+              .credentials = credentials,
+              .handler = [this](http::Request&& request, http::Responder&& respond) {
+                list(std::move(request), std::move(respond));
+              }});
   routes.add(
       {.method = "POST",
        .path = "/v1/sales/{sale}/orders/{order}/refund",

@@ -28,4 +28,9 @@ http::Response problem_of(const std::exception& failure) {
   return response;
 }
 
+http::Response problem_of_read(const std::exception& failure) {
+  const auto* const known = dynamic_cast<const Error*>(&failure);
+  return known ? problem_of(Error{known->errc(), known->message()}) : problem_of(failure);
+}
+
 }  // namespace sluice::server

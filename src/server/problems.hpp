@@ -39,5 +39,7 @@ class AdvisedError : public Error {
 /// A failure of the store, as an answer: whether the effect may have happened decides which. What
 /// it says goes to the log; a stranger learns no address of a server.
 http::Response problem_of(const std::exception& failure);
+/// The same of what changes nothing: whether it had an effect is no question.
+http::Response problem_of_read(const std::exception& failure);
 
 }  // namespace sluice::server

@@ -196,6 +196,7 @@ OperateCall Proxies::call() {
       .summary = "The rings of proxies, as far as they are reachable",
       .answer = {200, "Proxies", R"({"type":"object"})"},
       .subject = "proxies",
+      .asks_database = false,
       .serve = [this](Asked&, const BlockingThreads::Orders&) { return http::json(200, look()); }};
 }
 

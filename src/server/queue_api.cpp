@@ -280,7 +280,7 @@ Task<void> QueueApi::answer_draw(Asked asked, http::Responder respond) {
     if (!draw.seed.empty()) json.add("seed", draw.seed);
     response = http::json(200, json);
   } catch (const std::exception& failure) {
-    response = problem_of(failure);
+    response = problem_of_read(failure);
   }
   respond.send(std::move(response));
 }

@@ -43,7 +43,7 @@ Task<void> SalesApi::answer_list(http::Responder respond) {
       all.add(json_of(offers[i]->sale().definition(), statuses[i]));
     response = http::json(200, Json::object({{"sales", all}}));
   } catch (const std::exception& failure) {
-    response = problem_of(failure);
+    response = problem_of_read(failure);
   }
   respond.send(std::move(response));
 }
@@ -61,7 +61,7 @@ Task<void> SalesApi::answer_status(std::shared_ptr<Offer> offer, http::Responder
     const auto status = co_await offer->sale().status_of_buckets();
     response = http::json(200, json_of(offer->sale().definition(), status));
   } catch (const std::exception& failure) {
-    response = problem_of(failure);
+    response = problem_of_read(failure);
   }
   respond.send(std::move(response));
 }
@@ -113,7 +113,7 @@ void SalesApi::show_order(http::Request&& request, http::Responder&& respond) {
         if (!found) return not_found(offer->sale(), orders, asker);
         return answer_of(*asked, offer->name(), *found);
       },
-      (*offer)->name());
+      (*offer)->name(), {}, {}, true);
 }
 
 void SalesApi::cancel(http::Request&& request, http::Responder&& respond) {

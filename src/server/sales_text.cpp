@@ -142,7 +142,9 @@ Json json_of(const Refund& refund) {
                             {"provider", refund.provider},
                             {"payment", refund.event},
                             {"state", refund.state},
-                            {"failed", refund.attempts}});
+                            {"failed", refund.attempts},
+                            {"since", to_text(refund.since)},
+                            {refund.state == "done" ? "done_at" : "next_at", to_text(refund.due)}});
   if (!refund.note.empty()) json.add("note", refund.note);
   return json;
 }

@@ -283,6 +283,10 @@ TEST_F(SaleProgram, UnitsOfAnOrderAreTakenBackOnceForEachKey) {
     EXPECT_EQ(ran.json().at("refund"), 0) << "nothing was paid";
   }
   EXPECT_EQ(sale({"status", "tea"}).json().at("left"), 6);
+  const auto refused = sale({"archive", "tea"});
+  EXPECT_EQ(refused.status, 75) << refused.output;
+  EXPECT_TRUE(refused.says("1 order(s) await their payment, the first of them until"));
+  EXPECT_FALSE(refused.says("late payment"));
   EXPECT_EQ(sale({"refund", "tea", "--number", number, "--units", "4", "--key", "l"})
                 .json()
                 .at("outcome"),
@@ -295,6 +299,7 @@ TEST_F(SaleProgram, UnitsOfAnOrderAreTakenBackOnceForEachKey) {
   EXPECT_EQ(sale({"refund", "tea", "--number", number}).status, 64);
   EXPECT_EQ(sale({"replay", "tea"}).json().at("replayed"), 0);
   EXPECT_EQ(sale({"audit", "tea"}).status, 0);
+  EXPECT_EQ(sale({"archive", "tea"}).json().at("open").at("messages"), 2) << "and says so";
 }
 
 TEST_F(SaleProgram, SV12_APaymentThatPaidNothingIsListedAndSettled) {

@@ -415,6 +415,20 @@ test('Console.SV12_WhatTheReceiverHasStoppedIsSaidAndBegunAgain', async t => {
   assert.deepEqual(page.record.faults, []);
 });
 
+test('Console.SV20_ARoomThatBelievesThatNothingIsLeftIsToldOtherwise', async t => {
+  const stuck = copy(full);
+  stuck.room = {...stuck.room, state: 'sold_out', units_left: 0};
+  const {api, page} = await consoleOf(t, {sales: [stuck]});
+  await visit(page, '#/sales/tea', 'tea');
+  await shows(page, 'Nobody is let in');
+  await page.locator('button ::-p-text(Tell it what is left)').click();
+  await shows(page, 'It goes on');
+  const {path, body} = api.asked.at(-1);
+  assert.equal(path, '/v1/operate/rooms/tea/units');
+  assert.ok(body.units > 3000, 'what the sale has by now');
+  assert.deepEqual(page.record.faults, []);
+});
+
 test('Console.SV20_AnOrderIsFoundLookedAtAndTakenBack', async t => {
   const {api, page} = await consoleOf(t, {sales: [copy(full)]});
   await visit(page, '#/sales/tea/orders', 'tea');
@@ -429,6 +443,7 @@ test('Console.SV20_AnOrderIsFoundLookedAtAndTakenBack', async t => {
   await page.waitForFunction(() => ![...document.querySelectorAll('main button')].some(button => button.innerText === 'Refund …'));
   await visit(page, '#/sales/tea/totals', 'tea');
   await shows(page, '(940)');
+  await shows(page, 'CN¥4,690.00');
   assert.deepEqual(page.record.faults, []);
 });
 

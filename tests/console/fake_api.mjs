@@ -27,7 +27,7 @@ export function sale(name, members = {}) {
   };
 }
 
-export const room = {state: 'open', rate: 50, inside: 200, inside_now: 12, waiting: 3400, in_per_s: 49, paused: false, eta_s: 68};
+export const room = {state: 'open', rate: 50, inside: 200, inside_now: 12, waiting: 3400, in_per_s: 49, units_left: 900, paused: false, eta_s: 68};
 
 /** Everything that there may be, at once. */
 export const full = sale('tea', {
@@ -44,10 +44,11 @@ const order = n => ({id: String(7_000_000_000_000_000 + n), number: `TEA20260102
 const tagOf = ({state, version}) => `"${state}-${version}"`;
 
 const messages = state => [1, 2, 3].map(seq => ({id: `${order(1).id}:${seq}`, order: order(1).id, seq, type: 'order.paid', at: '2026-01-02T03:04:05.000Z',
-                                                 attempts: 8, state, note: 'http://shop.example answered 500',
+                                                 attempts: 8, state, next_at: '2026-01-02T05:04:05.000Z', note: 'http://shop.example answered 500',
                                                  data: {order: order(1).number, amount: 500, currency: 'CNY'}}));
 const refunds = [2, 3].map(seq => ({id: `${order(1).id}:${seq}`, key: `${order(1).id}.${seq}`, order: order(1).number, amount: 500 ** (seq - 1), currency: 'CNY',
-                                    provider: 'acme', payment: 'evt_9', state: 'asked', failed: 3, note: 'http://bank.example answered 503'}));
+                                    provider: 'acme', payment: 'evt_9', state: 'asked', failed: 3, since: '2026-01-02T03:04:05Z', next_at: '2026-01-02T05:04:05Z',
+                                    note: 'http://bank.example answered 503: try later'}));
 
 const moved = [{day: '2026-01-02', provider: 'acme', currency: 'CNY', payments: 940, paid: 470_000, refunds: 2, given_back: 1000, net: 469_000}];
 

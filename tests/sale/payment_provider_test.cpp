@@ -279,7 +279,12 @@ TEST(StripePayments, H4_ARefundHasOneKeyAndTheBytesOfStripesApi) {
   EXPECT_EQ(stripe.refusal_of(400, R"({"error":{"code":"charge_already_refunded"}})"), "");
   EXPECT_EQ(stripe.refusal_of(402, R"({"error":{"code":"insufficient_funds"}})"),
             "answered 402 insufficient_funds");
-  EXPECT_EQ(stripe.refusal_of(500, "<html>"), "answered 500");
+  EXPECT_EQ(
+      stripe.refusal_of(404, R"({"error":{"code":"resource_missing","message":"No\ncharge"}})"),
+      "answered 404 resource_missing: No charge");
+  EXPECT_EQ(stripe.refusal_of(500, "<html>"), "answered 500: <html>");
+  EXPECT_EQ(stripe.refusal_of(500, "  a\x01\xff\xc3\xa9\r\n b\x7f"), "answered 500: a \xc3\xa9 b");
+  EXPECT_EQ(stripe.refusal_of(500, std::string(5000, 'x')).size(), 214U);
   EXPECT_THROW((StripePayments{"stripe", {"webhook_secret"}}.refund(refund, stripe_time)), Error);
   EXPECT_THROW((StripePayments{"stripe", {}}), Error);
   EXPECT_THROW((StripePayments{"stripe", {"short"}}), Error);

@@ -149,6 +149,8 @@ TEST_F(OperateMoney, SV12_AFailingRefundSaysWhyAndIsSentAgain) {
   const auto failing = [&] { return rows_in(of_tea("/refunds"), "refunds"); };
   ASSERT_TRUE(test::comes_true([&] { return failing().size() == 1 && provider.count() >= 2; }));
   EXPECT_NE(word_in(failing().front(), "note").find("answered 500"), std::string::npos);
+  EXPECT_LT(word_in(failing().front(), "since"), word_in(failing().front(), "next_at"));
+  EXPECT_EQ(integer(failing().front(), {"failed"}), 1);
   state_where([](const JsonValue& sale) { return integer(sale, {"refunds_failing"}) == 2; });
   EXPECT_TRUE(test::comes_true([&] {
     return metrics().find(R"(sluice_service_needs{sale="tea",what="refunds_failing"} 2)") !=
@@ -196,6 +198,7 @@ TEST_F(OperateMoney, SV12_ATargetThatFailsIsShownAndAMessageSentAgain) {
   ASSERT_EQ(rows_in(failing, "messages").size(), 1U);
   const auto& message = rows_in(failing, "messages").front();
   EXPECT_NE(word_in(message, "note").find("answered 503"), std::string::npos);
+  EXPECT_LT(word_in(message, "at"), word_in(message, "next_at"));
   shop.answers([](const test::Receiver::Got&) { return 204; });
   const auto path = fmt::format("/v1/operate/sales/tea/messages/{}/resend", word_in(message, "id"));
   EXPECT_EQ(integer(post(path).json(), {"replayed"}), 1);

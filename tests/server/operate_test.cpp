@@ -276,6 +276,11 @@ TEST_F(Operate, ARoomIsShownAndDriven) {
     return integer(shown, {"room", "rate"}) == 7 && *member(shown, {"room", "paused"})->as_bool();
   });
   EXPECT_EQ(post("/v1/operate/rooms/tea/resume").status, 204);
+  EXPECT_EQ(post("/v1/operate/rooms/tea/units", R"({"units":0})").status, 204);
+  const auto stuck = state_where([](const JsonValue& shown) {
+    return *member(shown, {"room", "state"})->as_text() == "sold_out";
+  });
+  EXPECT_EQ(integer(stuck.find("sales")->as_array()->front(), {"left"}), 10) << "and says why";
   EXPECT_EQ(post("/v1/operate/rooms/tea/units", R"({"units":3})").status, 204);
   state_where([](const JsonValue& shown) {
     return integer(shown, {"room", "units_left"}) == 3 &&

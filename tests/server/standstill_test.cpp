@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <latch>
+#include <thread>
 
 #include "engine/log/memory_disk.hpp"
 #include "sale/sql/soci.hpp"
-#include "server/shop_fixture.hpp"
+#include "server/operate_fixture.hpp"
+#include "server/problems.hpp"
 #include "support/collected_log.hpp"
 #include "support/faulty_store.hpp"
 
@@ -187,6 +189,27 @@ TEST_F(Standstill, H1_AfterEachTroubleTheFiguresOfAWorkerMoveAndItIsAlone) {
     EXPECT_EQ(consumer(), works) << "the worker that is well goes on";
     EXPECT_EQ(offer->trouble(), "");
   }
+}
+
+class OperatorsStandstill : public OperateTest {};
+
+TEST_F(OperatorsStandstill, WhatNeedsNoDatabaseDoesNotWaitForIt) {
+  begin({paid_tea(9)}, with_keys());
+  soci::session other{soci::sqlite3, (folder_ / "orders.db").string()};
+  other << "BEGIN IMMEDIATE";
+  std::jthread waits{[&] { post("/v1/operate/sales/tea/messages/replay"); }};
+  EXPECT_TRUE(test::comes_true([&] {
+    const auto journal = get("/v1/operate/journal").json();
+    const auto& entries = *journal.find("entries")->as_array();
+    return !entries.empty() && *entries.front().find("outcome")->as_text() == "begun";
+  })) << "the journal is answered while the same operator waits for the database";
+  other << "ROLLBACK";
+}
+
+TEST(Problems, WhatOnlyReadsHasNoUnknownEffect) {
+  const Error late{Errc::database, "late", Effect::unknown};
+  EXPECT_TRUE(problem_of(late).body.contains("effect-unknown"));
+  EXPECT_TRUE(problem_of_read(late).body.contains("database-failed"));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr ExitCodeRow rows[] = {
     {exit_no_space, "disk or memory is full, or the output could not be written"},
     {exit_refused,
      "refused: held by another, latch not open, series full, sold out, no such order or "
-     "dead letter; the proxy refused a reload or a command"},
+     "dead letter, a sale that cannot be archived yet; the proxy refused a reload or a command"},
     {exit_lost, "the hold was lost; the command was ended"},
     {exit_not_permitted, "wrong user or password, a command that the user may not run, read-only"},
     {exit_config, "another program has defined the name otherwise"},

@@ -13,16 +13,16 @@ namespace {
 std::vector<OrderMessage> fetch_messages(soci::session& sql, long long sale,
                                          const std::string& where, std::size_t most) {
   const auto size = rows_for(most);
-  std::vector<long long> id(size), seq(size), at_us(size), attempts(size);
+  std::vector<long long> id(size), seq(size), at_us(size), attempts(size), due_us(size);
   std::vector<std::string> type(size), data(size), state(size), note(size), mark(size);
   soci::statement select =
       (sql.prepare << fmt::format(
            "SELECT order_id, seq, type, data, at_us, attempts, state, "
-           "note, mark FROM sale_messages AS it WHERE sale = :s AND {} LIMIT {}",
+           "note, mark, due_us FROM sale_messages AS it WHERE sale = :s AND {} LIMIT {}",
            where, most),
        soci::use(sale), soci::into(id), soci::into(seq), soci::into(type), soci::into(data),
        soci::into(at_us), soci::into(attempts), soci::into(state), soci::into(note),
-       soci::into(mark));
+       soci::into(mark), soci::into(due_us));
   std::vector<OrderMessage> messages;
   if (!select.execute(true)) return messages;
   for (std::size_t i = 0; i < id.size(); ++i)
@@ -34,7 +34,8 @@ std::vector<OrderMessage> fetch_messages(soci::session& sql, long long sale,
                         .attempts = attempts[i],
                         .state = state[i],
                         .note = from_column(note[i]),
-                        .mark = mark[i]});
+                        .mark = mark[i],
+                        .due = WallTime{std::chrono::microseconds{due_us[i]}}});
   return messages;
 }
 

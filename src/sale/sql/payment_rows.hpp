@@ -26,7 +26,7 @@ std::vector<KeptPayment> fetch_payments(soci::session& sql, const std::string& w
   const auto size = rows_for(most);
   std::vector<std::string> provider(size), event(size), sale(size), number(size), currency(size),
       state(size), note(size);
-  std::vector<long long> amount(size), received_us(size), attempts(size);
+  std::vector<long long> amount(size), received_us(size), attempts(size), due_us(size);
   std::vector<std::string> failure(size);
   soci::statement select{sql};
   (select.exchange(soci::use(keys)), ...);
@@ -36,8 +36,9 @@ std::vector<KeptPayment> fetch_payments(soci::session& sql, const std::string& w
   for (auto* const column : {&currency, &state, &note}) select.exchange(soci::into(*column));
   for (auto* const column : {&received_us, &attempts}) select.exchange(soci::into(*column));
   select.exchange(soci::into(failure));
+  select.exchange(soci::into(due_us));
   select.alloc();
-  select.prepare(fmt::format("SELECT {}, attempts, failure FROM sale_payments WHERE {}",
+  select.prepare(fmt::format("SELECT {}, attempts, failure, due_us FROM sale_payments WHERE {}",
                              payment_columns, where));
   select.define_and_bind();
   std::vector<KeptPayment> payments;
@@ -53,7 +54,8 @@ std::vector<KeptPayment> fetch_payments(soci::session& sql, const std::string& w
                         .note = from_column(note[i]),
                         .received_at = WallTime{std::chrono::microseconds{received_us[i]}},
                         .attempts = attempts[i],
-                        .failure = from_column(failure[i])});
+                        .failure = from_column(failure[i]),
+                        .due = WallTime{std::chrono::microseconds{due_us[i]}}});
   return payments;
 }
 

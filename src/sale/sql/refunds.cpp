@@ -40,17 +40,23 @@ std::vector<Refund> SqlOrderPayments::fetch_refunds(soci::session& sql, long lon
   const auto size = rows_for(most);
   std::vector<std::string> number(size), currency(size), provider(size), event(size), state(size),
       note(size), part(size);
-  std::vector<long long> id(size), seq(size), amount(size), attempts(size);
+  std::vector<long long> id(size), seq(size), amount(size), attempts(size), since_us(size),
+      due_us(size);
+  // The change that asked for it left a message of its version.
   soci::statement select =
       (sql.prepare << fmt::format(
            "SELECT its.number, back.order_id, back.seq, back.amount, back.currency, "
-           "back.provider, back.event, back.state, back.attempts, back.note, back.part FROM sale_refunds AS "
-           "back JOIN sale_orders AS its ON its.sale = back.sale AND its.id = back.order_id "
+           "back.provider, back.event, back.state, back.attempts, back.note, back.part, "
+           "COALESCE((SELECT at_us FROM sale_messages AS told WHERE told.sale = back.sale AND "
+           "told.order_id = back.order_id AND told.seq = back.seq), 0), back.due_us "
+           "FROM sale_refunds AS back JOIN sale_orders AS its "
+           "ON its.sale = back.sale AND its.id = back.order_id "
            "WHERE back.sale = :s AND {} LIMIT {}",
            where, most),
        soci::use(in_sale), soci::into(number), soci::into(id), soci::into(seq), soci::into(amount),
        soci::into(currency), soci::into(provider), soci::into(event), soci::into(state),
-       soci::into(attempts), soci::into(note), soci::into(part));
+       soci::into(attempts), soci::into(note), soci::into(part), soci::into(since_us),
+       soci::into(due_us));
   std::vector<Refund> refunds;
   if (!select.execute(true)) return refunds;
   for (std::size_t i = 0; i < id.size(); ++i)
@@ -65,7 +71,9 @@ std::vector<Refund> SqlOrderPayments::fetch_refunds(soci::session& sql, long lon
                        .state = state[i],
                        .attempts = attempts[i],
                        .note = from_column(note[i]),
-                       .part = part[i]});
+                       .part = part[i],
+                       .since = WallTime{std::chrono::microseconds{since_us[i]}},
+                       .due = WallTime{std::chrono::microseconds{due_us[i]}}});
   return refunds;
 }
 

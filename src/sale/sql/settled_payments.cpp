@@ -128,7 +128,7 @@ std::optional<Refund> SqlOrderPayments::take_payment_refund(const std::string& p
     taken.reset();
     const auto found = fetch_payments(at.sql, which, 1, provider);
     if (found.empty()) return false;
-    const auto& [payment, state, note, received_at, attempts, failure] = found.front();
+    const auto& payment = found.front().payment;
     // Another sender may have taken it meanwhile.
     if (!change_payment(at.sql, again, due, {payment.provider, payment.event})) return false;
     taken = Refund{.sale = payment.sale,
@@ -138,8 +138,8 @@ std::optional<Refund> SqlOrderPayments::take_payment_refund(const std::string& p
                    .provider = payment.provider,
                    .event = payment.event,
                    .state = "asked",
-                   .attempts = attempts,
-                   .note = failure};
+                   .attempts = found.front().attempts,
+                   .note = found.front().failure};
     return true;
   });
   return taken;
