@@ -131,8 +131,8 @@ struct Refund {
   /// Of an order: which part of its payment goes back, "whole" or "500-1000", from what went back
   /// before to what has gone back with it. Empty: it was noted by an older version.
   std::string part = {};
-  WallTime since{};           ///< when it was asked for
-  WallTime due{};             ///< when it is tried next; of a done one: when it was done
+  WallTime since{};  ///< when it was asked for
+  WallTime due{};    ///< when it is tried next; of a done one: when it was done
 };
 
 /// What happened to an order, or to the sale, for those who want to be told.
@@ -148,7 +148,7 @@ struct OrderMessage {
   /// A random word, so that a message of a database that was restored has an id of its own. Empty:
   /// it was left by an older version.
   std::string mark = {};
-  WallTime due{};             ///< when it is tried next
+  WallTime due{};  ///< when it is tried next
 };
 
 /// Orders that were issued on one day and are in one state.

@@ -64,6 +64,14 @@ void Offer::stop() {
   worker.request_stop();
 }
 
+/// An offer may be let go last by what its own worker completes, which cannot wait for itself.
+void Offer::end_work() {
+  stop();
+  std::jthread worker;
+  const std::lock_guard lock{mutex_};
+  worker.swap(thread_);
+}
+
 std::string Offer::trouble() const {
   const std::lock_guard lock{mutex_};
   return trouble_;
@@ -155,6 +163,13 @@ Shop::Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sa
                   fmt::format("{} and {} know no sale '{}': 'NAME=UNITS' makes one{}",
                               store_.describe(), orders_->describe(), name,
                               trouble_of(name).empty() ? "" : "; " + trouble_of(name))};
+}
+
+/// Here, and not where the last of those who have an offer lets it go: that may be a worker, and
+/// workers use what the shop has.
+Shop::~Shop() {
+  for (const auto& offer : all()) offer->stop();
+  for (const auto& offer : all()) offer->end_work();
 }
 
 void Shop::need_store(OrderStore& orders, const std::string& sale, const std::string& place) {

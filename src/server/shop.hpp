@@ -55,7 +55,7 @@ class Offer {
   /// OrderWorkerOptions::blocks.
   Offer(Store& store, OfferedSale sale, OrderStore& orders, const ShopOptions& options,
         bool blocks);
-  ~Offer();  ///< after the batch under way
+  ~Offer();
   Offer(const Offer&) = delete;
   Offer& operator=(const Offer&) = delete;
 
@@ -63,7 +63,8 @@ class Offer {
   const std::string& name() const noexcept { return sale_.name(); }
 
   void begin_work();
-  void stop();  ///< and none begins again
+  void stop();      ///< and none begins again
+  void end_work();  ///< the same, after the batch under way
   /// Why the worker cannot go on without somebody's help; empty: it works, or there is none.
   std::string trouble() const;
   /// Begins again where trouble ended it; a worker that has begun has no trouble.
@@ -114,6 +115,9 @@ class Shop {
   /// database, or come from another store; bad_argument where one that is named is not there; and
   /// what Sale::create() throws.
   Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sales = {});
+  ~Shop();
+  Shop(const Shop&) = delete;
+  Shop& operator=(const Shop&) = delete;
 
   /// Null: there is none of that name, or `trouble_of` says why it cannot be sold.
   std::shared_ptr<Offer> find(std::string_view name) const;

@@ -120,6 +120,31 @@ TEST_F(Standstill, AStoreThatNeverAnswersIsSaid) {
   EXPECT_EQ(shop.trouble(Needed::database), "");
 }
 
+// A request that is under way as the service ends may be the last to let an offer go, in a thread
+// of the worker: that cannot wait for itself, and the database of the shop is gone.
+TEST_F(Standstill, AnOfferThatIsHeldForLongerThanItsShopHasNoWorker) {
+  begin({tea(3)});
+  service_.reset();
+  test::FaultyStore store{*store_};
+  std::atomic<bool> is_over{false};
+  std::atomic<int> calls{0};
+  store.plan = [&](std::string_view) {
+    calls += is_over ? 1 : 0;
+    return test::Fault::none;
+  };
+  auto how = options();
+  how.shop.worker.idle_wait = 5ms;
+  std::shared_ptr<Offer> held;
+  {
+    const Shop shop{store, how.shop};
+    held = shop.find("tea");
+  }
+  ASSERT_TRUE(held);
+  is_over = true;
+  std::this_thread::sleep_for(100ms);  // twenty times what a worker waits for orders
+  EXPECT_EQ(calls, 0);
+}
+
 TEST_F(Standstill, TheListOfSalesAsksTheStoreOfAllAtOnce) {
   constexpr std::size_t count = 5;
   std::vector<SaleDefinition> sales;
