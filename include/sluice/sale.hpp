@@ -355,10 +355,10 @@ class Sale {
   /// whatever they ask. Payments of orders that are not there get flagged; refunds and messages
   /// that are not sent yet go on. Killed anywhere, the next call goes on. False: it was archived
   /// before.
-  /// Throws SaleIsNotOver (dead letters: settle them first; orders that await their payment, or late
-  /// payments that await their units: cancel them or wait; or `stop` came), Error: bad_argument
-  /// (options; or a bucket of a sale that is not closed), corrupt (the audit finds a fault; says which).
-  /// Until it deletes, nothing is lost but that the sale is closed.
+  /// Throws SaleIsNotOver (dead letters: settle them first; orders that await their payment, or
+  /// late payments that await their units: cancel them or wait; or `stop` came), Error:
+  /// bad_argument (options; or a bucket of a sale that is not closed), corrupt (the audit finds a
+  /// fault; says which). Until it deletes, nothing is lost but that the sale is closed.
   bool archive(OrderStore& orders, ArchiveOptions options = {}, std::stop_token stop = {});
 
   /// Up to `most` dead letters after the one with id `after` (empty: from the oldest).

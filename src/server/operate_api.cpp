@@ -155,7 +155,7 @@ void OperateApi::serve(const OperateCall& call, http::Request&& request,
                        serve, changes, {}, call.within, {}, call.method == "GET");
 }
 
-/// What cannot be written into the journal is not begun; where that is known no caller waits for it.
+/// What cannot be written into the journal is not begun; where that is known no caller waits.
 http::Response OperateApi::act(const OperateCall& call, Asked& asked,
                                const BlockingThreads::Orders& orders) {
   JournalEntry entry{.by = asked.by.id,

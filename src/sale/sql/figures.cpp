@@ -176,8 +176,8 @@ std::vector<DayMoney> SqlOrderPayments::money_by_day(const std::string& sale,
     const long long in_sale = sale.empty() ? 0 : find_sale(at, sale).value_or(0);
     const auto moves = fmt::format(
         "SELECT received_us AS at_us, provider, currency, 1 AS ins, amount AS paid, 0 AS outs, 0 "
-        "AS back FROM sale_payments WHERE {0}n UNION ALL SELECT due_us, provider, currency, 0, 0, 1, "
-        "amount FROM sale_payments WHERE {0}m AND state = 'refunded' UNION ALL SELECT due_us, "
+        "AS back FROM sale_payments WHERE {0}n UNION ALL SELECT due_us, provider, currency, 0, 0, "
+        "1, amount FROM sale_payments WHERE {0}m AND state = 'refunded' UNION ALL SELECT due_us, "
         "provider, currency, 0, 0, 1, amount FROM sale_refunds WHERE {1} AND state = 'done'",
         of_payments, of_refunds);
     std::vector<long long> day(most_days), ins(most_days), paid(most_days), outs(most_days),

@@ -51,8 +51,8 @@ NotedOf read_noted(soci::session& sql, long long sale, const std::string& name, 
   NotedOf of;
   each_row(
       sql,
-      "SELECT order_id, seq, type, data, attempts, state, at_us, mark FROM sale_messages WHERE sale "
-      "= :s AND order_id >= :f AND order_id <= :l ORDER BY order_id, seq",
+      "SELECT order_id, seq, type, data, attempts, state, at_us, mark FROM sale_messages WHERE "
+      "sale = :s AND order_id >= :f AND order_id <= :l ORDER BY order_id, seq",
       sale, first, last, [&](const soci::row& row) {
         of[number(row, 0)].messages.push_back(
             {.seq = number(row, 1),
