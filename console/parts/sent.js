@@ -15,7 +15,7 @@ const Resend = ({sale, kind, id, then}) => html`
       return answer;
     }} />`;
 
-const tries = (n, next) => (n > 0 && next ? `${count(n)}, next ${moment(next)}` : count(n));
+const tries = (n, next) => (n > 0 && next ? html`<div><span>${count(n)},</span> <span>next ${moment(next)}</span></div>` : count(n));
 const idOf = row => row.id ?? `${row.order}:${row.seq}`;
 
 export const messageColumns = (sale, then) => [
@@ -23,7 +23,7 @@ export const messageColumns = (sale, then) => [
   {head: 'Message', cell: ({type, seq, data}) => `${type} (${seq})${data.amount ? `, ${money(data.amount, data.currency)}` : ''}`, kind: 'wide'},
   {head: 'Since', cell: ({at}) => moment(at), kind: 'fixed'},
   {head: 'State', cell: ({state, note}) => (state === 'due' && note ? 'tried again' : state)},
-  {head: 'Attempts', cell: row => tries(row.attempts, row.state === 'due' && row.note && row.next_at)},
+  {head: 'Attempts', cell: row => tries(row.attempts, row.state === 'due' && row.note && row.next_at), kind: 'parts'},
   {head: 'Why', cell: ({note}) => note || '–', kind: 'wide'},
   {head: 'Send', cell: row => row.state !== 'done' && html`<${Resend} sale=${sale} kind="messages" id=${idOf(row)} then=${then} />`},
 ];
@@ -34,8 +34,8 @@ export const refundColumns = (sale, then) => [
   {head: 'Amount', cell: ({amount, currency}) => money(amount, currency), kind: 'number'},
   {head: 'Provider', cell: ({provider}) => provider, kind: 'fixed'},
   {head: 'State', cell: ({state}) => (state === 'asked' ? 'to do' : words(state)), kind: 'fixed'},
-  {head: 'Since', cell: ({since, done_at}) => (done_at ? `${moment(since)}, done ${moment(done_at)}` : moment(since))},
-  {head: 'Failed', cell: row => tries(row.failed, row.next_at)},
+  {head: 'Since', cell: ({since, done_at}) => (done_at ? html`<div><span>${moment(since)},</span> <span>done ${moment(done_at)}</span></div>` : html`<span>${moment(since)}</span>`), kind: 'parts'},
+  {head: 'Failed', cell: row => tries(row.failed, row.next_at), kind: 'parts'},
   {head: 'Why', cell: ({note}) => note || '–', kind: 'wide'},
   {head: 'Send', cell: row => row.state === 'asked' && html`<${OfRefund} sale=${sale} refund=${row} id=${row.id ?? row.key.replace('.', ':')} then=${then} />`},
 ];
