@@ -7,30 +7,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const http::ProblemType& kind_of(const Error& failure) {
-  if (failure.effect() == Effect::unknown) return problems::effect_unknown;
+const http::ProblemType& kind_of(const Error& failure, bool only_reads) {
+  if (failure.effect() == Effect::unknown && !only_reads) return problems::effect_unknown;
   if (sale::is_of_database(failure)) return problems::database_failed;
   if (failure.errc() == Errc::overloaded) return problems::busy;
   return problems::store_failed;
 }
 
-}  // namespace
-
-http::Response problem_of(const std::exception& failure) {
+http::Response problem_of(const std::exception& failure, bool only_reads) {
   const auto* const known = dynamic_cast<const Error*>(&failure);
   if (known && known->errc() == Errc::bad_argument)
     return http::problem(problems::bad_parameter, known->message());
   log(LogLevel::warning, failure.what());
   if (!known) return http::problem(http::problems::internal_error);
   const auto* const advised = dynamic_cast<const AdvisedError*>(known);
-  auto response = http::problem(kind_of(*known), advised ? advised->advice() : std::string{});
+  auto response =
+      http::problem(kind_of(*known, only_reads), advised ? advised->advice() : std::string{});
   http::add_retry_after(response, 1s);
   return response;
 }
 
-http::Response problem_of_read(const std::exception& failure) {
-  const auto* const known = dynamic_cast<const Error*>(&failure);
-  return known ? problem_of(Error{known->errc(), known->message()}) : problem_of(failure);
-}
+}  // namespace
+
+http::Response problem_of(const std::exception& failure) { return problem_of(failure, false); }
+
+http::Response problem_of_read(const std::exception& failure) { return problem_of(failure, true); }
 
 }  // namespace sluice::server

@@ -131,7 +131,7 @@ TEST_F(Messages, AChangeOfAnOrderIsTold) {
   EXPECT_EQ(got.media, "application/cloudevents+json");
   EXPECT_EQ(got.text("type"), "order.paid");
   EXPECT_EQ(got.text("source"), "/v1/sales/tea");
-  EXPECT_EQ(got.text("id"), fmt::format("{}-1", order.id));
+  EXPECT_TRUE(got.text("id").starts_with(fmt::format("{}-1-", order.id))) << got.text("id");
   const auto event = got.json();
   EXPECT_EQ(*event.find("data")->find("amount")->as_integer(), 1000);
   EXPECT_EQ(*event.find("data")->find("buyer")->as_text(), "ann");
@@ -148,7 +148,7 @@ TEST_F(Messages, V48_WhileTheTargetIsDownAllWaitInOrder) {
   cancel(order, 0, "k");
   ASSERT_TRUE(comes_true_hurried(order, [&] { return shop.count() >= 3; }));
   for (const auto& got : shop.got())
-    EXPECT_EQ(got.head.id, fmt::format("{}-1", order.id)) << "the first alone";
+    EXPECT_EQ(got.head.id, shop.got().front().head.id) << "the first alone";
   shop.answers([](const auto&) { return 200; });
   ASSERT_TRUE(comes_true_hurried(order, [&] { return totals().messages == 0; }));
   const auto got = shop.got();
@@ -301,7 +301,7 @@ TEST_F(Messages, WhatIsUnderWayAtTheEndIsSentByTheNextProcess) {
   Receiver shop;
   begin_sending_to(shop.url());
   EXPECT_TRUE(comes_true_hurried(order, [&] { return totals().messages == 0; }));
-  EXPECT_EQ(shop.got().back().head.id, fmt::format("{}-1", order.id));
+  EXPECT_TRUE(shop.got().back().head.id.starts_with(fmt::format("{}-1-", order.id)));
 }
 
 TEST_F(Messages, V05_ASoldOutSaleTellsThatItReopened) {
@@ -328,7 +328,8 @@ TEST_F(Refunds, V15_AProviderThatFailsGetsTheSameKeyUntilItTakesIt) {
   ASSERT_TRUE(comes_true_hurried(order, [&] { return provider.count() >= 3; }));
   provider.answers([](const auto&) { return 200; });
   ASSERT_TRUE(comes_true_hurried(order, [&] { return totals().refunds == 0; }));
-  const auto key = fmt::format("{}.2", order.id);
+  const auto key = provider.got().front().key;
+  EXPECT_TRUE(key.starts_with("payment.") && key.ends_with(".0-1000")) << key;
   for (const auto& got : provider.got()) {
     EXPECT_EQ(got.key, key);
     EXPECT_EQ(got.text("id"), key);
