@@ -270,18 +270,21 @@ int server_in(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code gone;  // a process that has ended, or is not to be seen
   const auto inside = fs::canonical(folder, gone).string() + '/';
+  const auto leads_there = [&](const fs::path& link) {
+    std::error_code closed;
+    return (fs::read_symlink(link, closed).string() + '/').starts_with(inside);
+  };
   for (fs::directory_iterator process{"/proc", gone}, end; !gone && process != end;
        process.increment(gone)) {
     const auto pid = parse_integer<int>(process->path().filename().string());
     std::string name;
     if (!pid || !std::getline(std::ifstream{process->path() / "comm"}, name)) continue;
     if (name != "redis-server" && name != "valkey-server" && name != "keydb-server") continue;
+    if (leads_there(process->path() / "cwd")) return *pid;  // its `dir`, where snapshots go
     std::error_code hidden;
     for (fs::directory_iterator file{process->path() / "fd", hidden}; !hidden && file != end;
-         file.increment(hidden)) {
-      std::error_code closed;
-      if (fs::read_symlink(file->path(), closed).string().starts_with(inside)) return *pid;
-    }
+         file.increment(hidden))
+      if (leads_there(file->path())) return *pid;
   }
   return 0;
 }

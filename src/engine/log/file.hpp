@@ -72,8 +72,8 @@ std::vector<std::string> names_in(const std::string& folder);
 /// where the disk itself fails, or bad_argument where the path is not one that this user can use.
 Error error_of_disk(const std::system_error& error);
 
-/// The process of a redis-server that has a file of that folder open; 0: none that /proc shows to
-/// this process. It locks nothing.
+/// The process of a redis-server that has a file of that folder open, or works in it; 0: none that
+/// /proc shows to this process. It locks nothing.
 int server_in(const std::string& folder);
 
 /// Reads a small file whole. Throws Error{corrupt} when it is larger than `most` bytes.
