@@ -152,7 +152,12 @@ void QueueApi::look_at(const std::string& sale) {
     rooms_.emplace(sale, room);
   }
   const auto offer = shop_.find(sale);
-  const auto left = offer->sale().status().get().left();
+  const auto status = offer->sale().status().get();
+  if (status.state == SaleState::archived) {
+    if (!std::exchange(room->is_over, true)) room->room.close().get();
+    return;
+  }
+  const auto left = status.left();
   if (room->told == left) return;
   room->room.set_units_left(left).get();
   room->told = left;

@@ -47,7 +47,9 @@ class QueueApi final : public Entrance {
   struct Room {
     explicit Room(WaitingRoom made) : room(std::move(made)) {}
     WaitingRoom room;
-    std::optional<std::int64_t> told;  ///< units left; of look() alone
+    // Of look() alone.
+    std::optional<std::int64_t> told;  ///< units left
+    bool is_over = false;              ///< with its sale
   };
   struct Asked {
     std::shared_ptr<Room> room;

@@ -90,6 +90,13 @@ TEST_F(Queue, NobodyWaitsForWhatIsGone) {
   }));
 }
 
+TEST_F(Queue, TheRoomOfASaleThatIsArchivedIsClosed) {
+  begin_with_room(1, {.rate = 1000, .inside = 1});
+  const auto orders = open_order_store(options().shop.orders);
+  EXPECT_TRUE(Sale::load(*store_, "tea").get()->archive(*orders));
+  EXPECT_TRUE(test::comes_true([&] { return enter("ann").problem() == "queue-closed"; }));
+}
+
 TEST_F(Queue, WithoutARoomThereIsNoQueue) {
   begin({tea(1)});
   EXPECT_EQ(enter("ann").problem(), "no-queue");

@@ -68,10 +68,13 @@ void count_failing(soci::session& sql, const std::string& name, long long sale,
   long long since = 0;
   std::string why;
   sql << "SELECT COALESCE(MIN(at_us), 0) FROM " << due, soci::use(sale), soci::into(since);
-  sql << "SELECT note FROM " << due << " ORDER BY due_us DESC LIMIT 1", soci::use(sale),
+  const auto stopped = stopped_at(sql, sale);
+  // The one that stopped them was due at once; others wait for their next attempt.
+  const auto order = stopped > 1 ? fmt::format("ABS(due_us - {})", stopped) : "due_us DESC";
+  sql << "SELECT note FROM " << due << " ORDER BY " << order << " LIMIT 1", soci::use(sale),
       soci::into(why);
   figures.last_failure = from_column(why);
-  if (const auto stopped = stopped_at(sql, sale); stopped != 0) {
+  if (stopped != 0) {
     figures.messages_stopped = figures.messages;
     figures.messages_failing = 0;
     if (stopped > 1) figures.stopped_since = WallTime{std::chrono::microseconds{stopped}};
