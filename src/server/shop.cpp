@@ -165,8 +165,8 @@ Shop::Shop(Store& store, ShopOptions options, std::span<const SaleDefinition> sa
                               trouble_of(name).empty() ? "" : "; " + trouble_of(name))};
 }
 
-/// Here, and not where the last of those who have an offer lets it go: that may be a worker, and
-/// workers use what the shop has.
+/// Workers end here, and not where the last holder lets an offer go: that may be the worker itself.
+/// Workers use what the shop has.
 Shop::~Shop() {
   for (const auto& offer : all()) offer->stop();
   for (const auto& offer : all()) offer->end_work();
