@@ -306,7 +306,7 @@ class OrderPayments {
   /// of both. Days begin `offset` after those of UTC, less than a day before or after. Looks at
   /// every order.
   virtual std::vector<DayTotal> by_day(const std::string& sale, std::chrono::minutes offset) = 0;
-  /// What was paid in and given back, the latest days first, up to 1,000 rows; `offset` as there.
+  /// Money that came in and went back, the latest days first, up to 1,000 rows; `offset` as there.
   /// Of all sales, also of such that the database does not know, where `sale` is empty. Looks at
   /// every payment.
   virtual std::vector<DayMoney> money_by_day(const std::string& sale,

@@ -294,7 +294,7 @@ std::string day_text(WallTime day, std::chrono::minutes offset) {
   return to_text(day + offset).substr(0, 10);
 }
 
-/// What was paid in and given back, by day, provider and currency, of all these rows together.
+/// Money that came in and went back, by day, provider and currency, of all these rows together.
 Json moved_money(OrderPayments& payments, const std::vector<std::string>& all_rows,
                  std::chrono::minutes offset) {
   std::map<std::tuple<std::string, std::string, std::string>, DayMoney, std::greater<>> sums;

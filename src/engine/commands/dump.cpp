@@ -194,7 +194,7 @@ bool run_all(Context& context, const std::vector<std::vector<std::string>>& comm
   return is_made;
 }
 
-/// What was at the key stays there where the value is none.
+/// The old value stays at the key where the new one is damaged.
 void replace_value(Context& context, std::string_view key, Entry* old,
                    const std::vector<std::vector<std::string>>& commands) {
   auto& keys = context.keys();

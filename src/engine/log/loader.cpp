@@ -64,7 +64,7 @@ class WindowSource final : public SnapshotSource {
     taken_ = size;
     return window_.bytes().substr(0, size);
   }
-  /// What was taken is not looked at any more.
+  /// The reader has no use for the last bytes any more.
   void leave() { window_.skip(std::exchange(taken_, 0)); }
 
  private:

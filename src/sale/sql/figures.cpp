@@ -215,7 +215,7 @@ std::vector<OrderMoney> SqlOrderPayments::money_of(const std::string& sale,
     const long long key = *in_sale;
     const auto size = rows_for(ids.size());
     std::vector<long long> id(size), paid(size), back(size);
-    // One that was settled before its order came names it by its number alone.
+    // A payment that was settled before its order came names the order by its number alone.
     const auto moves = fmt::format(
         "SELECT order_id, amount AS paid, {0} AS back FROM sale_payments WHERE sale_name = :n AND "
         "currency = :c AND order_id IN ({1}) UNION ALL SELECT its.id, amount, {0} FROM "

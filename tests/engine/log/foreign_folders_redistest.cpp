@@ -6,15 +6,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <span>
 #include <stdexcept>
 
 #include "engine/embedded_store.hpp"
 #include "engine/log/dump.hpp"
+#include "engine/log/whole_files.hpp"
 #include "support/collected_log.hpp"
 #include "support/plain_client.hpp"
 #include "support/process.hpp"
@@ -29,18 +28,12 @@ using sluice::test::Process;
 using sluice::test::RedisServer;
 using sluice::test::TempDir;
 using test::Dump;
+using test::read_file;
+using test::write_file;
 using Config = std::vector<std::string>;
 
 constexpr const char* single = "appendonly.aof";
 constexpr const char* unknown_command = "*3\r\n$5\r\nPFADD\r\n$1\r\nh\r\n$1\r\nx\r\n";
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-void write_file(const fs::path& path, std::string_view content) {
-  std::ofstream{path, std::ios::binary} << content;
-}
 
 /// Everything below a folder: path, and its kind, mode and content.
 using Tree = std::map<std::string, std::string>;

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <optional>
 #include <random>
@@ -18,6 +17,7 @@
 #include "engine/differential/templates.hpp"
 #include "engine/embedded_store.hpp"
 #include "engine/log/dump.hpp"
+#include "engine/log/whole_files.hpp"
 #include "engine/rdb/packed.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
@@ -33,15 +33,9 @@ using sluice::test::RedisServer;
 using sluice::test::TempDir;
 using test::Ask;
 using test::Dump;
+using test::read_file;
+using test::write_file;
 using namespace std::string_literals;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-void write_file(const fs::path& path, std::string_view content) {
-  std::ofstream{path, std::ios::binary} << content;
-}
 
 Dump dump_of(PlainClient& client) {
   return test::dump([&](std::span<const std::string_view> words) { return client.command(words); });
