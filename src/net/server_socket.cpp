@@ -70,6 +70,18 @@ ServerSocket ServerSocket::duplicate() const {
   return other;
 }
 
+std::uint16_t ServerSocket::port() const noexcept {
+  Address address;
+  address.size = sizeof address.storage;
+  if (::getsockname(descriptor(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) !=
+          0 ||
+      (address.family() != AF_INET && address.family() != AF_INET6))
+    return 0;
+  sockaddr_in6 in{};  // the port lies at the same place in both families
+  std::memcpy(&in, &address.storage, sizeof in);
+  return ntohs(in.sin6_port);
+}
+
 ServerSocket::Accepted ServerSocket::accept() const noexcept {
   for (;;) {
     const int client = ::accept4(descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
