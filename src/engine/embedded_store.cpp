@@ -145,9 +145,7 @@ class ProcessStore final : public EmbeddedStore {
   static Task<T> closed() {
     return failed<T>(closed_by_fork());
   }
-  LogCommitter* committer() noexcept {
-    return state_->opened->committer();
-  }
+  LogCommitter* committer() noexcept { return state_->opened->committer(); }
   Receipt receipt_of(const ExecutionResult& result) noexcept {
     return {committer(), result.position, result.wrote};
   }
@@ -312,8 +310,8 @@ void ProcessStore::rewrite() {
 
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options,
                                              std::unique_ptr<Folder> folder) {
-  return std::make_unique<ProcessStore>(std::make_unique<State>(
-      std::make_unique<OpenedEngine>(options, nullptr, std::move(folder))));
+  return std::make_unique<ProcessStore>(
+      std::make_unique<State>(std::make_unique<OpenedEngine>(options, nullptr, std::move(folder))));
 }
 
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {

@@ -76,7 +76,8 @@ std::size_t Connection::serve_all(std::string_view bytes) {
     parser->set_authenticated(logged_in_);
     const auto state = parser->parse(bytes.substr(used));
     if (state == State::incomplete) {
-      if (!parser_) parser_ = std::exchange(thread_.parser(), std::make_unique<resp::RequestParser>());
+      if (!parser_)
+        parser_ = std::exchange(thread_.parser(), std::make_unique<resp::RequestParser>());
       break;
     }
     if (state == State::bad) {
@@ -127,9 +128,10 @@ bool Connection::is_refused(Words words, const resp::CommandSpec* spec, WireRepl
   const auto* const verb = spec ? verb_of(*spec) : nullptr;
   if (session_.protocol == 2 && is_listening() && !(verb && verb->while_listening) &&
       !(spec && spec->name == "ping")) {
-    reply.error(fmt::format("ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / "
-                            "PING / QUIT / RESET are allowed in this context",
-                            spec ? spec->name : engine::shown(words[0])));
+    reply.error(
+        fmt::format("ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / "
+                    "PING / QUIT / RESET are allowed in this context",
+                    spec ? spec->name : engine::shown(words[0])));
     return true;
   }
   if (!verb || spec->arity_fits(words.size())) return false;

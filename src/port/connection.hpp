@@ -118,7 +118,7 @@ class Connection final : public loop::Stream {
   std::atomic<SteadyTime> last_active_;
   std::atomic<const resp::CommandSpec*> last_command_{nullptr};
   std::atomic<bool> waits_{false};
-  std::atomic<int> in_queue_{-1};  // commands of a transaction
+  std::atomic<int> in_queue_{-1};                 // commands of a transaction
   std::string name_, library_, library_version_;  // changed under the engine's lock
   bool logged_in_;
   bool closing_ = false;

@@ -20,8 +20,7 @@ Port::Port(engine::OpenedEngine& opened, PortSettings settings)
   for (auto& endpoint : settings_.listen) {
     listeners_.push_back(net::ServerSocket::open(
         endpoint, {.backlog = backlog, .permissions = settings_.unix_permissions}));
-    if (!endpoint.is_unix() && endpoint.port == 0)
-      endpoint.port = listeners_.back().port();
+    if (!endpoint.is_unix() && endpoint.port == 0) endpoint.port = listeners_.back().port();
   }
   {
     const engine::LockedEngine::Section section{engine()};

@@ -56,8 +56,7 @@ class PortThread::Acceptor final : public loop::EventHandler {
       log(LogLevel::error,
           fmt::format("a client cannot be accepted: {}", std::generic_category().message(error)));
     loop.remove(listener_.descriptor());
-    loop.after(rest_time,
-               [this, &loop] { loop.add_listener(listener_.descriptor(), *this); });
+    loop.after(rest_time, [this, &loop] { loop.add_listener(listener_.descriptor(), *this); });
   }
 
   PortThread& thread_;

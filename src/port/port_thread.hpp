@@ -72,8 +72,8 @@ class PortThread {
   std::string out_;
   Connection* in_hand_ = nullptr;
   std::unique_ptr<resp::RequestParser> parser_;
-  std::uint64_t awaited_ = 0;                // position in the log
-  std::vector<std::uint64_t> uncommitted_;   // ids of connections that have something to say then
+  std::uint64_t awaited_ = 0;               // position in the log
+  std::vector<std::uint64_t> uncommitted_;  // ids of connections that have something to say then
   std::atomic<bool> ending_{false};
   std::thread thread_;
 };

@@ -12,8 +12,8 @@ std::size_t Connection::listens_to(Listening kind) const noexcept {
   return listening_[static_cast<std::size_t>(kind)].size();
 }
 
-void Connection::tell_listening(std::string_view verb, const std::string_view* name,
-                                Listening kind, WireReply& reply) {
+void Connection::tell_listening(std::string_view verb, const std::string_view* name, Listening kind,
+                                WireReply& reply) {
   auto writer = reply.writer();
   writer.push(3);
   writer.bulk(verb);

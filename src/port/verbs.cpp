@@ -140,12 +140,11 @@ void Connection::hello(Words words, WireReply& reply) {
   if (name) name_ = *name;
   session_.protocol = protocol;
   reply.map(7);
-  reply.writer().items(std::string_view{"server"}, std::string_view{"redis"},
-                       std::string_view{"version"}, std::string_view{"7.2.0"},
-                       std::string_view{"proto"}, protocol, std::string_view{"id"}, id_,
-                       std::string_view{"mode"}, std::string_view{"standalone"},
-                       std::string_view{"role"}, std::string_view{"master"},
-                       std::string_view{"modules"});
+  reply.writer().items(
+      std::string_view{"server"}, std::string_view{"redis"}, std::string_view{"version"},
+      std::string_view{"7.2.0"}, std::string_view{"proto"}, protocol, std::string_view{"id"}, id_,
+      std::string_view{"mode"}, std::string_view{"standalone"}, std::string_view{"role"},
+      std::string_view{"master"}, std::string_view{"modules"});
   reply.array(0);
 }
 
@@ -177,7 +176,9 @@ void Connection::client_id(Words, WireReply& reply) {
   reply.integer(static_cast<std::int64_t>(id_));
 }
 
-void Connection::client_getname(Words, WireReply& reply) { reply.bulk_or_null(name_.empty() ? nullptr : &name_); }
+void Connection::client_getname(Words, WireReply& reply) {
+  reply.bulk_or_null(name_.empty() ? nullptr : &name_);
+}
 
 void Connection::client_setname(Words words, WireReply& reply) {
   if (!is_nameable(words[2]))
@@ -192,8 +193,8 @@ void Connection::client_setinfo(Words words, WireReply& reply) {
   if (!is_name && !is_word(words[2], "lib-ver"))
     return reply.error(fmt::format("ERR Unrecognized option '{}'", engine::shown(words[2])));
   if (!is_nameable(words[3]))
-    return reply.error(fmt::format(
-        "ERR {} cannot contain spaces, newlines or special characters.", words[2]));
+    return reply.error(
+        fmt::format("ERR {} cannot contain spaces, newlines or special characters.", words[2]));
   static_cast<void>(thread_.section());
   (is_name ? library_ : library_version_) = words[3];
   reply.ok();
@@ -213,9 +214,8 @@ std::string Connection::describe() const {
       "multi={} cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
       id_, address_, net::local_of(descriptor()), descriptor(), name_, seconds(begun_, now),
       seconds(last_active_, now), flags, session_.database, listens_to(Listening::channel),
-      listens_to(Listening::pattern), listens_to(Listening::shard),
-      in_queue_.load(), command ? command->name : "NULL", session_.protocol, library_,
-      library_version_);
+      listens_to(Listening::pattern), listens_to(Listening::shard), in_queue_.load(),
+      command ? command->name : "NULL", session_.protocol, library_, library_version_);
 }
 
 void Connection::client_info(Words, WireReply& reply) {
@@ -246,7 +246,8 @@ void Connection::client_list(Words words, WireReply& reply) {
   }
   for (const auto& [id, connection] : port().connections()) {
     const bool listens = connection->is_listening();
-    if (type.empty() || is_word(type, listens ? "pubsub" : "normal")) text += connection->describe();
+    if (type.empty() || is_word(type, listens ? "pubsub" : "normal"))
+      text += connection->describe();
   }
   reply.verbatim(text);
 }

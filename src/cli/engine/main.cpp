@@ -1,9 +1,9 @@
 /// The program sluice-engine, which `sluice engine` becomes: the engine at a port of Redis's protocol.
+#include <fmt/format.h>
+
 #include <csignal>
 #include <string_view>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "base/thread.hpp"
 #include "cli/command_line/command.hpp"
@@ -49,10 +49,11 @@ int main(int argc, char** argv) {
     if (key == "--port") port_number = static_cast<std::uint16_t>(std::atoi(argv[i + 1]));
     if (key == "--dir") options.path = argv[i + 1];
     if (key == "--threads") settings.threads = static_cast<std::size_t>(std::atoi(argv[i + 1]));
-    if (key == "--unix") settings.listen.push_back({.host = "", .port = 0, .unix_path = argv[i + 1]});
+    if (key == "--unix")
+      settings.listen.push_back({.host = "", .port = 0, .unix_path = argv[i + 1]});
     if (key == "--password") settings.password = argv[i + 1];
     if (key == "--fsync")
-      options.fsync = std::string_view{argv[i + 1]} == "no" ? engine::Fsync::never
+      options.fsync = std::string_view{argv[i + 1]} == "no"       ? engine::Fsync::never
                       : std::string_view{argv[i + 1]} == "always" ? engine::Fsync::always
                                                                   : engine::Fsync::everysec;
   }

@@ -95,9 +95,7 @@ class Context {
 
   /// A list, sorted set or stream got something: callers blocked on `key` are served after this
   /// execution.
-  void signal(std::string_view key) {
-    signalled_.push_back({session_.database, std::string{key}});
-  }
+  void signal(std::string_view key) { signalled_.push_back({session_.database, std::string{key}}); }
   /// Nothing is there: wait. REQUIRES: may_wait(), nothing replied.
   void block(std::vector<std::string> keys, std::int64_t timeout_ms,
              std::vector<std::string> words = {}) {

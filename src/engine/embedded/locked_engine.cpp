@@ -189,8 +189,8 @@ ExecutionResult to_value(const Session& session, Run&& run) {
 
 ExecutionResult LockedEngine::Section::execute(Words words, const resp::CommandSpec* spec) {
   Session session;
-  auto result = to_value(
-      session, [&](Reply& reply) { return run_command(session, words, spec, reply); });
+  auto result =
+      to_value(session, [&](Reply& reply) { return run_command(session, words, spec, reply); });
   serve_waiting();
   return result;
 }
@@ -277,8 +277,8 @@ bool LockedEngine::Section::has_key(const KeyOfDatabase& key) {
   constexpr auto before_all_time = std::numeric_limits<std::int64_t>::min();
   const Entry* const entry =
       locked_.engine_.keyspace(key.database).find_entry(key.key, before_all_time);
-  return entry && (entry->expiry_ms == Keyspace::never ||
-                   entry->expiry_ms >= locked_.now_us() / 1000);
+  return entry &&
+         (entry->expiry_ms == Keyspace::never || entry->expiry_ms >= locked_.now_us() / 1000);
 }
 
 void LockedEngine::Section::serve(const WaitingCalls::Call& call, ExecutionResult&& result) {
@@ -316,8 +316,7 @@ LockedEngine::Section::~Section() {
 // --- expiry ---
 
 void LockedEngine::expire(std::int64_t now_us, std::size_t most) {
-  engine_.keeps_log =
-      committer_ || trackers_.any() || (audience_ && audience_->wants_effects());
+  engine_.keeps_log = committer_ || trackers_.any() || (audience_ && audience_->wants_effects());
   if (engine_.soonest_expiry_ms() >= now_us / 1000) return;
   const int database = engine_.log_database;
   Context context{engine_, session_, now_us};
