@@ -1,4 +1,4 @@
-/// The program sluice-engine, which `sluice engine` becomes: the engine at a port of Redis's protocol.
+/// The program sluice-engine, which `sluice engine` becomes: the engine at a port.
 #include <fmt/format.h>
 
 #include <csignal>
