@@ -49,7 +49,10 @@ class Redis {
   }
 
   Value run(const Command& words) { return client_.command(std::span<const std::string>{words}); }
-  void clear() { run({"FLUSHALL"}); }
+  void clear() {
+    run({"FLUSHALL"});
+    run({"FUNCTION", "FLUSH"});
+  }
 
  private:
   PlainClient client_;
