@@ -41,8 +41,7 @@ class CommonLengths {
       : width_(other.size() + 1) {
     constexpr std::size_t cells_a_step = 16;
     if ((one.size() + 1) > longest_string / sizeof(std::uint32_t) / width_)
-      refuse(
-          "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
+      refuse("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
     context.spend((one.size() + 1) * width_ / cells_a_step);
     lengths_.resize((one.size() + 1) * width_);
     for (std::size_t i = 1; i <= one.size(); ++i)

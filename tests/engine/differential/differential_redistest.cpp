@@ -206,6 +206,8 @@ TEST(Differential, LargeCollections) {
   expect_same({.templates = large_templates, .commands = 2500, .seeds = rounds(6U)});
 }
 
+TEST(Differential, Places) { expect_same({.templates = geo_templates, .seeds = rounds(200U)}); }
+
 /// Texts of JSON with each byte at each place: instead of what is there, and before it.
 TEST(Differential, R08_EachByteAtEachPlaceOfJson) {
   RedisServer server;

@@ -41,8 +41,8 @@ constexpr std::array libraries{
     "return {n, #keys, args[1]} end}"sv,
     "#!lua name=two\nredis.register_function{function_name='get', flags={'no-writes', "
     "'allow-oom'}, callback=function(keys, args) return redis.call('GET', keys[1]) end}\n"
-    "redis.register_function('set', function(keys, args) redis.call('SET', keys[1], args[1]) return "
-    "{ok='set'} end)"sv,
+    "redis.register_function('set', function(keys, args) redis.call('SET', keys[1], args[1]) "
+    "return {ok='set'} end)"sv,
     "#!lua name=three\nredis.register_function{function_name='ro', flags={'no-writes'}, "
     "callback=function(keys) return redis.pcall('SET', keys[1] or 'x', 1) end}"sv,
     "#!lua name=four\nredis.register_function('fails', function(keys) redis.call('SET', keys[1], "
@@ -124,10 +124,10 @@ constexpr Kind kinds[] = {
     {"bftype", "u8 i8 u1 i5 u63 i64 u64 i65 u16"},
     {"bfoffset", "0 1 #0 #1 #2 7 100 -1"},
     {"geo", "v1 v2 v3"},
-    {"lon",
+    {"lonedge",
      "13.361389 15.087269 -122.4194 0 180 -180 179.9999 -179.9999 2.3522 13.5833 14.25 "
      "180.5 1e-7"},
-    {"lat",
+    {"latedge",
      "38.115556 37.502669 37.7749 0 85.05112878 -85.05112878 85 -84.5 48.8566 37.3167 38 "
      "86 -1e-7 66.5 81"},
     {"radius", "0 1 10 56.4413 100 200 1000 2500.5 10000 100000 21000000 50000000 -1 1e10"},
@@ -277,6 +277,14 @@ std::string Grammar::word(std::string_view kind) {
     return std::to_string(now_ms() / 1000 + 1000 * static_cast<std::int64_t>(1 + below(9)));
   if (kind == "future_ms")
     return std::to_string(now_ms() + 1'000'000 * static_cast<std::int64_t>(1 + below(9)));
+  if (kind == "lon" || kind == "lat") {
+    const auto near = kind == "lon" ? 13 : 37;  // places near each other, and anywhere
+    if (one_in(6)) return word(kind == "lon" ? "lonedge" : "latedge");
+    if (one_in(4))
+      return fmt::format("{:.6f}", (kind == "lon" ? 360. : 170.) *
+                                       (static_cast<double>(below(1000000)) / 1e6 - 0.5));
+    return fmt::format("{}.{:06}", near + below(3), below(1000000));
+  }
   if (kind == "number") return std::to_string(below(600));
   if (keys_ == Keys::mixed && std::ranges::count(mixed_keys, kind) != 0) kind = "any";
   if (std::ranges::count(typed_keys, kind) != 0 && one_in(15))
