@@ -677,8 +677,8 @@ bool OrderWorker::Impl::begin_again(const std::stop_token& stop) {
   });
 }
 
-/// While the database is away or being recovered the entries stay ours, so that no other worker takes them in vain;
-/// and restarts of this one do not make suspects of them.
+/// While the database is away, or the sale is being recovered, the entries stay ours, so that no
+/// other worker takes them in vain; and restarts of this one do not make suspects of them.
 void OrderWorker::Impl::keep(const std::vector<std::string>& ids) {
   if (ids.empty() || (kept_at_ && clock_.steady() < *kept_at_ + options_.claim_after / 3)) return;
   queue_.keep(ids);
