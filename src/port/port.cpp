@@ -17,6 +17,7 @@ constexpr int backlog = 511;
 
 Port::Port(engine::OpenedEngine& opened, PortSettings settings)
     : opened_(opened), settings_(std::move(settings)) {
+  places_.set_most(settings_.most_clients);
   for (auto& endpoint : settings_.listen) {
     listeners_.push_back(net::ServerSocket::open(
         endpoint, {.backlog = backlog, .permissions = settings_.unix_permissions}));
@@ -46,12 +47,6 @@ void Port::wait() { stopped_.wait(false); }
 void Port::stop() noexcept {
   stopped_ = true;
   stopped_.notify_all();
-}
-
-bool Port::enter() noexcept {
-  if (++clients_here_ <= settings_.most_clients) return true;
-  --clients_here_;
-  return false;
 }
 
 void Port::pause_clients(SteadyTime until, bool writes_alone) {

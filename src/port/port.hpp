@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "engine/embedded/opened_engine.hpp"
+#include "front/login_throttle.hpp"
+#include "front/place_limit.hpp"
 #include "net/endpoint.hpp"
 #include "net/server_socket.hpp"
 #include "port/audience.hpp"
@@ -30,11 +32,13 @@ struct PortSettings {
   unsigned unix_permissions = 0700;
   /// Of the user "default"; empty: none is asked for.
   std::string password;
+  std::vector<std::string> users;  ///< lines, as Users takes them
   std::size_t threads = 1;
   std::size_t most_clients = 10'000;
   /// A connection that asks nothing for so long is closed; 0: none.
   std::chrono::seconds idle_timeout{0};
-  /// Without a password strangers from other machines are refused, though the port is open to them.
+  /// Where no password is asked for, clients from other machines are refused, though the port is
+  /// open to them.
   bool is_protected = true;
 };
 
@@ -60,10 +64,9 @@ class Port {
   Clock& clock() noexcept { return opened_.engine().clock(); }
   std::uint64_t next_id() noexcept { return ++last_id_; }
 
-  /// A place for one more client. False: there are as many as may be.
-  bool enter() noexcept;
-  void leave() noexcept { --clients_here_; }
-  std::size_t clients_here() const noexcept { return clients_here_; }
+  front::PlaceLimit& places() noexcept { return places_; }
+  front::StrangerBudget& strangers() noexcept { return strangers_; }
+  front::LoginThrottle& logins() noexcept { return logins_; }
 
   // Under the engine's lock:
 
@@ -88,7 +91,9 @@ class Port {
   std::atomic<SteadyTime> paused_until_{SteadyTime::min()};
   std::atomic<bool> pauses_writes_alone_{false};
   std::atomic<std::uint64_t> last_id_{0};
-  std::atomic<std::size_t> clients_here_{0};
+  front::PlaceLimit places_;
+  front::StrangerBudget strangers_;
+  front::LoginThrottle logins_;
   std::vector<net::ServerSocket> listeners_;
   std::vector<std::unique_ptr<PortThread>> threads_;
   std::atomic<bool> stopped_{false};

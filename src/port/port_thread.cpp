@@ -65,7 +65,10 @@ class PortThread::Acceptor final : public loop::EventHandler {
 };
 
 PortThread::PortThread(Port& port, const std::vector<net::ServerSocket>& listeners)
-    : port_(port), loop_(port.clock()), parser_(std::make_unique<resp::RequestParser>()) {
+    : port_(port),
+      loop_(port.clock()),
+      users_(port.settings().users, port.settings().password),
+      parser_(std::make_unique<resp::RequestParser>()) {
   for (const auto& listener : listeners)
     acceptors_.push_back(std::make_unique<Acceptor>(*this, listener.duplicate()));
   loop_.set_before_flush([this] { commit(); });
@@ -150,12 +153,12 @@ Connection* PortThread::find(std::uint64_t id) noexcept {
 
 void PortThread::accept(net::Socket socket) {
   const auto& settings = port_.settings();
-  const bool is_open = settings.password.empty() && settings.is_protected;
+  const bool is_open = settings.is_protected && users_.newcomer();
   if (is_open && !is_of_this_machine(net::peer_of(socket.descriptor()))) {
     static_cast<void>(socket.write_some(protected_text));
     return;
   }
-  if (!port_.enter()) {
+  if (!port_.places().enter()) {
     static_cast<void>(socket.write_some(too_many));
     return;
   }
@@ -168,7 +171,7 @@ void PortThread::accept(net::Socket socket) {
     leave();
     connections_.emplace(id, std::move(connection));
   } catch (const std::system_error& error) {  // epoll takes no more
-    port_.leave();
+    port_.places().leave();
     log(LogLevel::error, fmt::format("a client is refused: {}", error.what()));
   }
 }
@@ -177,7 +180,7 @@ void PortThread::remove(Connection& connection) {
   const auto found = connections_.find(connection.id());
   loop_.bury(std::move(found->second));
   connections_.erase(found);
-  port_.leave();
+  port_.places().leave();
 }
 
 void PortThread::mail(std::uint64_t id, std::string bytes) {

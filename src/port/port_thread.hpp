@@ -15,6 +15,7 @@
 #include "loop/loop.hpp"
 #include "net/server_socket.hpp"
 #include "port/connection.hpp"
+#include "port/users.hpp"
 #include "resp/request_parser.hpp"
 
 namespace sluice::port {
@@ -35,6 +36,7 @@ class PortThread {
   engine::LockedEngine::Section& section();
   void leave();
 
+  Users& users() noexcept { return users_; }
   /// Replies to the connection in hand.
   std::string& out() noexcept { return out_; }
   Connection* in_hand() const noexcept { return in_hand_; }
@@ -65,6 +67,7 @@ class PortThread {
 
   Port& port_;
   loop::Loop loop_;
+  Users users_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;
   std::optional<engine::LockedEngine::Section> section_;

@@ -19,7 +19,7 @@ constexpr auto tick_interval = 1s;
 
 }  // namespace
 
-Worker::Worker(Clock& clock, Resolver& resolver, watch::Registry& registry, ProcessLimits& limits,
+Worker::Worker(Clock& clock, Resolver& resolver, watch::Registry& registry, front::ProcessLimits& limits,
                std::size_t number, std::size_t mbuf_size)
     : resolver_(resolver),
       registry_(registry),

@@ -12,11 +12,16 @@
 
 #include "resp/letters.hpp"
 
+namespace sluice::front {
+class Rights;
+}
+
 namespace sluice::proxy {
+
+using front::Rights;
 
 using Words = std::span<const std::string_view>;
 
-class Rights;
 
 /// The first line of an HTTP request, and those by which Redis, too, knows it. No command is so.
 inline bool is_http(Words words) noexcept {

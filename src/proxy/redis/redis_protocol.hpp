@@ -13,7 +13,7 @@
 
 #include "proxy/config/config.hpp"
 #include "proxy/protocol/protocol.hpp"
-#include "proxy/redis/rights.hpp"
+#include "front/rights.hpp"
 #include "proxy/redis/taught_commands.hpp"
 #include "resp/command_table.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sluice::proxy::flow {
+namespace sluice::front {
 
 /// How many may be there at the same time, in all workers.
 class PlaceLimit {
@@ -60,4 +60,4 @@ struct ProcessLimits {
   std::uint64_t first_id = 0;
 };
 
-}  // namespace sluice::proxy::flow
+}  // namespace sluice::front
