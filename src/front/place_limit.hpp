@@ -23,6 +23,7 @@ class PlaceLimit {
     return true;
   }
   void leave() noexcept { --here_; }
+  std::size_t taken() const noexcept { return here_; }
 
  private:
   std::atomic<std::size_t> here_{0};

@@ -117,17 +117,15 @@ std::string refusal_of(Denied denied, std::string_view command) {
   switch (denied) {
     case Denied::nothing: break;
     case Denied::command:
-      return fmt::format(
-          "{}NOPERM this user has no permissions to run the '{}' command",
-          command == "exec" ? "EXECABORT Transaction discarded because of: " : "", command);
+      return fmt::format("{}NOPERM this user has no permissions to run the '{}' command",
+                         command == "exec" ? "EXECABORT Transaction discarded because of: " : "",
+                         command);
     case Denied::key:
       return "NOPERM this user has no permissions to access one of the keys used as arguments";
     case Denied::channel:
       return "NOPERM this user has no permissions to access one of the channels used as arguments";
-    case Denied::by:
-      return "ERR BY option of SORT denied due to insufficient ACL permissions.";
-    case Denied::get:
-      return "ERR GET option of SORT denied due to insufficient ACL permissions.";
+    case Denied::by: return "ERR BY option of SORT denied due to insufficient ACL permissions.";
+    case Denied::get: return "ERR GET option of SORT denied due to insufficient ACL permissions.";
   }
   return {};
 }

@@ -76,7 +76,9 @@ class Connection final : public loop::Stream, private engine::Guard {
   void flushed() override;
 
   Port& port() const noexcept;
-  bool reads() const noexcept { return !closing_ && !call_ && !paused_by_client_ && !is_ahead_ && !delayed_; }
+  bool reads() const noexcept {
+    return !closing_ && !call_ && !paused_by_client_ && !is_ahead_ && !delayed_;
+  }
   std::size_t serve_all(std::string_view bytes);
   void serve(Words words);
   bool is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply);
@@ -126,9 +128,9 @@ class Connection final : public loop::Stream, private engine::Guard {
   std::atomic<SteadyTime> last_active_;
   std::atomic<const resp::CommandSpec*> last_command_{nullptr};
   std::atomic<bool> waits_{false};
-  std::atomic<int> in_queue_{-1};                 // commands of a transaction
-  front::OwnWords words_;  // changed under the engine's lock
-  std::atomic<User*> user_;  // null: it has not logged in
+  std::atomic<int> in_queue_{-1};  // commands of a transaction
+  front::OwnWords words_;          // changed under the engine's lock
+  std::atomic<User*> user_;        // null: it has not logged in
   std::uint8_t failed_logins_ = 0;
   std::uint32_t budgeted_ = 0;  // bytes that it keeps as a stranger
   bool closing_ = false;

@@ -18,10 +18,11 @@ constexpr int backlog = 511;
 Port::Port(engine::OpenedEngine& opened, PortSettings settings)
     : opened_(opened), settings_(std::move(settings)) {
   places_.set_most(settings_.most_clients);
-  for (auto& endpoint : settings_.listen) {
+  for (auto& [endpoint, tls] : settings_.listen) {
+    if (tls && !tls_) tls_ = net::TlsContext::for_server(tls_files());
     listeners_.push_back(net::ServerSocket::open(
         endpoint, {.backlog = backlog, .permissions = settings_.unix_permissions}));
-    if (!endpoint.is_unix() && endpoint.port == 0) endpoint.port = listeners_.back().port();
+    if (!endpoint.is_unix()) endpoint.port = listeners_.back().port();
   }
   {
     const engine::LockedEngine::Section section{engine()};
@@ -38,8 +39,14 @@ Port::~Port() {
   const engine::LockedEngine::Section section{engine()};
   engine().set_audience(nullptr);
   engine().engine().more_info = nullptr;
-  for (const auto& endpoint : settings_.listen)
+  for (const auto& [endpoint, tls] : settings_.listen)
     if (endpoint.is_unix()) ::unlink(endpoint.unix_path.c_str());
+}
+
+net::TlsFiles Port::tls_files() const {
+  auto files = settings_.tls;
+  if (!settings_.asks_for_certificate) files.ca.clear();
+  return files;
 }
 
 void Port::wait() { stopped_.wait(false); }
@@ -64,8 +71,8 @@ void Port::pause_clients(SteadyTime until, bool writes_alone) {
 void Port::tell_info() {
   engine().engine().more_info = [this](std::string_view section, std::string& info) {
     if (section == "server" && !settings_.listen.empty())
-      info += fmt::format("tcp_port:{}\r\nio_threads_active:{}\r\n", settings_.listen.front().port,
-                          threads_.size() > 1 ? 1 : 0);
+      info += fmt::format("tcp_port:{}\r\nio_threads_active:{}\r\n",
+                          settings_.listen.front().endpoint.port, threads_.size() > 1 ? 1 : 0);
     if (section == "clients")
       info += fmt::format("connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:{}\r\n",
                           connections_.size(), settings_.most_clients,

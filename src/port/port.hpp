@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "front/place_limit.hpp"
 #include "net/endpoint.hpp"
 #include "net/server_socket.hpp"
+#include "net/tls.hpp"
 #include "port/audience.hpp"
 
 namespace sluice::port {
@@ -27,8 +29,16 @@ namespace sluice::port {
 class Connection;
 class PortThread;
 
+/// Where clients come in.
+struct Listen {
+  net::Endpoint endpoint;
+  bool tls = false;
+};
+
 struct PortSettings {
-  std::vector<net::Endpoint> listen;
+  std::vector<Listen> listen;
+  net::TlsFiles tls;                 ///< of those that say so
+  bool asks_for_certificate = true;  ///< of clients, where `tls` names who is trusted
   unsigned unix_permissions = 0700;
   /// Of the user "default"; empty: none is asked for.
   std::string password;
@@ -54,13 +64,16 @@ class Port {
   void stop() noexcept;
 
   /// Where it listens; a port that was given as 0 is the one that the kernel chose.
-  const std::vector<net::Endpoint>& listens_at() const noexcept { return settings_.listen; }
+  const std::vector<Listen>& listens_at() const noexcept { return settings_.listen; }
+  std::size_t clients() const noexcept { return places_.taken(); }
 
   // For its threads and connections:
 
   engine::OpenedEngine& opened() noexcept { return opened_; }
   engine::LockedEngine& engine() noexcept { return opened_.engine(); }
   const PortSettings& settings() const noexcept { return settings_; }
+  /// Null: no client comes in so.
+  const net::TlsContext* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
   Clock& clock() noexcept { return opened_.engine().clock(); }
   std::uint64_t next_id() noexcept { return ++last_id_; }
 
@@ -81,7 +94,7 @@ class Port {
   bool pauses_writes_alone() const noexcept { return pauses_writes_alone_; }
 
  private:
-  void listen();
+  net::TlsFiles tls_files() const;
   void tell_info();
 
   engine::OpenedEngine& opened_;
@@ -94,7 +107,8 @@ class Port {
   front::PlaceLimit places_;
   front::StrangerBudget strangers_;
   front::LoginThrottle logins_;
-  std::vector<net::ServerSocket> listeners_;
+  std::vector<net::ServerSocket> listeners_;  // one for each of the settings
+  std::optional<net::TlsContext> tls_;
   std::vector<std::unique_ptr<PortThread>> threads_;
   std::atomic<bool> stopped_{false};
 };

@@ -11,9 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/rare_line.hpp"
 #include "engine/embedded/locked_engine.hpp"
 #include "loop/loop.hpp"
 #include "net/server_socket.hpp"
+#include "net/tls.hpp"
 #include "port/connection.hpp"
 #include "port/users.hpp"
 #include "resp/request_parser.hpp"
@@ -53,7 +55,7 @@ class PortThread {
 
   /// Null: it is gone.
   Connection* find(std::uint64_t id) noexcept;
-  void accept(net::Socket socket);
+  void accept(net::Socket socket, bool tls);
   void remove(Connection& connection);
   /// Any thread: `bytes` for a connection of this thread.
   void mail(std::uint64_t id, std::string bytes);
@@ -68,6 +70,8 @@ class PortThread {
   Port& port_;
   loop::Loop loop_;
   Users users_;
+  net::TlsFailure tls_failed_;
+  RareLine tls_told_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;
   std::optional<engine::LockedEngine::Section> section_;

@@ -61,8 +61,8 @@ bool User::is_admitted_by(std::string_view password) const {
   if (!is_on) return false;
   if (!wants_password) return true;
   const auto hash = hash_of(password);
-  return std::ranges::any_of(passwords,
-                             [&](const auto& right) { return equal_in_constant_time(hash, right); });
+  return std::ranges::any_of(
+      passwords, [&](const auto& right) { return equal_in_constant_time(hash, right); });
 }
 
 std::string User::describe() const {

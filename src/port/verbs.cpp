@@ -113,7 +113,8 @@ void Connection::answer_login(WireReply& reply) {
 
 void Connection::auth(Words words, WireReply& reply) {
   if (words.size() > 3) return reply.error(engine::syntax_error);
-  if (words.size() == 2 && thread_.users().newcomer()) return reply.error(front::no_password_wanted);
+  if (words.size() == 2 && thread_.users().newcomer())
+    return reply.error(front::no_password_wanted);
   const bool right = log_in(words.size() == 3 ? words[1] : "default", words.back());
   right ? reply.ok() : reply.error(front::wrong_password);
   answer_login(reply);
@@ -133,8 +134,8 @@ void Connection::hello(Words words, WireReply& reply) {
       return reply.error(refused);
   session_.protocol = hello.protocol.value_or(session_.protocol);
   reply.map(7);
-  reply.writer().items("server", "redis", "version", "7.2.0", "proto", session_.protocol, "id",
-                       id_, "mode", "standalone", "role", "master", "modules");
+  reply.writer().items("server", "redis", "version", "7.2.0", "proto", session_.protocol, "id", id_,
+                       "mode", "standalone", "role", "master", "modules");
   reply.array(0);
   if (hello.login) answer_login(reply);
 }
@@ -225,23 +226,22 @@ std::string Connection::describe() const {
   if (waits_) flags += 'b';
   if (watching_.is_dirty) flags += 'd';
   if (flags.empty()) flags = "N";
-  return front::to_string(
-      {.id = id_,
-       .address = address_,
-       .local_address = net::local_of(descriptor()),
-       .descriptor = descriptor(),
-       .age_s = seconds(begun_, now),
-       .idle_s = seconds(last_active_, now),
-       .flags = flags,
-       .database = session_.database,
-       .channels = listens_to(Listening::channel),
-       .patterns = listens_to(Listening::pattern),
-       .shards = listens_to(Listening::shard),
-       .queued = in_queue_,
-       .command = command ? command->name : "NULL",
-       .user = user ? std::string_view{user->name} : "(none)",
-       .protocol = session_.protocol},
-      words_);
+  return front::to_string({.id = id_,
+                           .address = address_,
+                           .local_address = net::local_of(descriptor()),
+                           .descriptor = descriptor(),
+                           .age_s = seconds(begun_, now),
+                           .idle_s = seconds(last_active_, now),
+                           .flags = flags,
+                           .database = session_.database,
+                           .channels = listens_to(Listening::channel),
+                           .patterns = listens_to(Listening::pattern),
+                           .shards = listens_to(Listening::shard),
+                           .queued = in_queue_,
+                           .command = command ? command->name : "NULL",
+                           .user = user ? std::string_view{user->name} : "(none)",
+                           .protocol = session_.protocol},
+                          words_);
 }
 
 void Connection::client_info(Words, WireReply& reply) {

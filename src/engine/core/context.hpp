@@ -45,7 +45,7 @@ class Guard {
 /// State of one connection. The embedded Store has one for all its callers.
 struct Session {
   int database = 0;
-  int protocol = 3;  ///< RESP version of replies: decides null_array, map, set, number
+  int protocol = 3;        ///< RESP version of replies: decides null_array, map, set, number
   Guard* guard = nullptr;  ///< null: its scripts may run all commands
 };
 

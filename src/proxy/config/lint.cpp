@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/json.hpp"
-#include "proxy/config/inspect.hpp"
 #include "front/rights.hpp"
+#include "proxy/config/inspect.hpp"
 #include "proxy/redis/taught_commands.hpp"
 #include "proxy/watch/counters.hpp"
 #include "resp/command_table.hpp"

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "front/reply_mode.hpp"
 #include "loop/stream.hpp"
 #include "net/socket.hpp"
-#include "front/reply_mode.hpp"
 #include "proxy/flow/client_state.hpp"
 #include "proxy/flow/request.hpp"
 #include "proxy/flow/server.hpp"

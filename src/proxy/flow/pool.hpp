@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "base/rare_line.hpp"
+#include "front/login_throttle.hpp"
+#include "front/place_limit.hpp"
 #include "loop/loop.hpp"
 #include "net/socket.hpp"
 #include "net/tls.hpp"
@@ -18,13 +20,11 @@
 #include "proxy/flow/detours.hpp"
 #include "proxy/flow/masters.hpp"
 #include "proxy/flow/mirror.hpp"
-#include "front/place_limit.hpp"
 #include "proxy/flow/pool_clients.hpp"
 #include "proxy/flow/pool_parts.hpp"
 #include "proxy/flow/pool_servers.hpp"
 #include "proxy/flow/rate_limit.hpp"
 #include "proxy/flow/resolver.hpp"
-#include "front/login_throttle.hpp"
 #include "proxy/flow/session/script_cache.hpp"
 #include "proxy/health/health.hpp"
 #include "proxy/protocol/protocol.hpp"

@@ -22,7 +22,6 @@ using front::Rights;
 
 using Words = std::span<const std::string_view>;
 
-
 /// The first line of an HTTP request, and those by which Redis, too, knows it. No command is so.
 inline bool is_http(Words words) noexcept {
   return resp::is_word(words[0], "post") || resp::is_word(words[0], "host:") ||

@@ -1,7 +1,8 @@
-#include "front/reply_mode.hpp"
 #include "proxy/flow/client_state.hpp"
 
 #include <gtest/gtest.h>
+
+#include "front/reply_mode.hpp"
 
 namespace sluice::proxy::flow {
 namespace {

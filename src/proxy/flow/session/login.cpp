@@ -38,7 +38,9 @@ std::string error(std::string_view text) {
 bool ClientSession::log_in(std::string_view user, std::string_view password) {
   const auto known = pool().settings().find_user(user);
   // Where nobody has to log in the default user has no password: any will do.
-  if (!known || (pool().wants_login() && !equal_in_constant_time(sha256(password), sha256(known->password)))) return false;
+  if (!known ||
+      (pool().wants_login() && !equal_in_constant_time(sha256(password), sha256(known->password))))
+    return false;
   auto state = client_.session_state();
   state.logged_in = true;
   state.read_only = known->read_only;
@@ -58,7 +60,8 @@ void ClientSession::answer_login(std::string_view reply) {
     throttle.note_failure(from, now);
     if (failed_logins_ < UINT8_MAX) ++failed_logins_;
   }
-  const auto wait = std::max(throttle.wait_of(from, now), front::LoginThrottle::wait_for(failed_logins_));
+  const auto wait =
+      std::max(throttle.wait_of(from, now), front::LoginThrottle::wait_for(failed_logins_));
   if (wait.count() == 0) return answer(reply);
   delayed_ = &client_.enqueue({});
   client_.hold();
