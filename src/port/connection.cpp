@@ -164,6 +164,7 @@ void Connection::execute(Words words, const resp::CommandSpec* spec, WireReply& 
   if (is_listening() && session_.protocol == 2) return pong(words, reply);
   auto executed = thread_.section().execute(session_, words, spec, reply);
   if (executed.block) return wait(words, *std::move(executed.block));
+  if (tracking_ && spec) track(words, *spec);
   thread_.await_commit(*this, executed.position);
   if (executed.wrote) port().opened().look_after_log(true);
 }
@@ -317,6 +318,8 @@ void Connection::forget() {
       audience.leave(*this, kind, name);
   for (auto& names : listening_) names.clear();
   audience.unwatch(watching_);
+  if (tracking_) audience.trackers().end(*this);
+  tracking_.reset();
   queued_.clear();
   in_queue_ = -1;
   in_transaction_ = spoilt_ = false;

@@ -44,6 +44,8 @@ class Connection final : public loop::Stream, private engine::Guard {
   /// In its thread: what has to be in the log before more is said.
   void await(std::uint64_t position) noexcept { position_ = std::max(position_, position); }
   bool is_listening() const noexcept;
+  /// Under the engine's lock. Null: it wants to know of no keys.
+  const Tracking* tracking() const noexcept { return tracking_.get(); }
 
   /// What the server says by itself. Any thread, under the engine's lock.
   void say(std::string_view bytes);
@@ -101,6 +103,9 @@ class Connection final : public loop::Stream, private engine::Guard {
   bool log_in(std::string_view user, std::string_view password);
   void answer_login(WireReply& reply);
   bool keeps_within_budget(std::size_t unread);
+  // tracking.cpp
+  Serve client_tracking, client_caching, client_getredir, client_trackinginfo;
+  void track(Words words, const resp::CommandSpec& spec);
   // transaction.cpp
   Serve multi, exec, discard, watch, unwatch;
   // subscription.cpp
@@ -143,6 +148,8 @@ class Connection final : public loop::Stream, private engine::Guard {
   bool spoilt_ = false;
   std::vector<std::vector<std::string>> queued_;
   Watching watching_;
+  std::unique_ptr<Tracking> tracking_;
+  bool is_caching_new_ = false;  // CLIENT CACHING was the command before
   std::set<std::string, std::less<>> listening_[3];
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/core/events.hpp"
 #include "port/port_thread.hpp"
 #include "sluice/log.hpp"
 
@@ -27,6 +28,9 @@ Port::Port(engine::OpenedEngine& opened, PortSettings settings)
   {
     const engine::LockedEngine::Section section{engine()};
     engine().set_audience(&audience_);
+    engine().engine().notified_events = settings_.notified_events;
+    engine().engine().config["notify-keyspace-events"] =
+        engine::event_letters(settings_.notified_events);
     tell_info();
   }
   for (std::size_t i = 0; i < std::max<std::size_t>(settings_.threads, 1); ++i)

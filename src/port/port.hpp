@@ -42,7 +42,8 @@ struct PortSettings {
   unsigned unix_permissions = 0700;
   /// Of the user "default"; empty: none is asked for.
   std::string password;
-  std::vector<std::string> users;  ///< lines, as Users takes them
+  std::vector<std::string> users;     ///< lines, as Users takes them
+  std::uint32_t notified_events = 0;  ///< as engine::EventKind says
   std::size_t threads = 1;
   std::size_t most_clients = 10'000;
   /// A connection that asks nothing for so long is closed; 0: none.

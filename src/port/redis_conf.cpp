@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/integer.hpp"
+#include "engine/core/events.hpp"
 #include "resp/letters.hpp"
 #include "resp/request_parser.hpp"
 #include "sluice/error.hpp"
@@ -156,6 +157,12 @@ constexpr Row rows[] = {
     {"maxmemory-policy", 1,
      [](Reading&, const Line& words) {
        only(words, "noeviction", "the engine evicts no keys: write noeviction");
+     }},
+    {"notify-keyspace-events", 1,
+     [](Reading& to, const Line& words) {
+       const auto kinds = engine::read_event_kinds(words[1]);
+       if (!kinds) refuse(fmt::format("'{}': the letters are Ag$lshzxeKEtmdn", words[1]));
+       to.conf.port.notified_events = *kinds;
      }},
     {"port", 1,
      [](Reading& to, const Line& words) {
