@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/core/events.hpp"
+#include "engine/core/keyspace.hpp"
 #include "port/port_thread.hpp"
 #include "sluice/log.hpp"
 
@@ -54,6 +55,16 @@ net::TlsFiles Port::tls_files() const {
 }
 
 void Port::wait() { stopped_.wait(false); }
+
+Port::Figures Port::figures() {
+  const engine::LockedEngine::Section section{engine()};
+  Figures figures{.commands = engine().engine().commands_run,
+                  .clients = connections_.size(),
+                  .has_failed = opened_.committer() && opened_.committer()->has_failed()};
+  for (int database = 0; database < engine::Engine::databases; ++database)
+    figures.keys += engine().engine().keyspace(database).size();
+  return figures;
+}
 
 void Port::stop() noexcept {
   stopped_ = true;

@@ -17,6 +17,7 @@
 #include "engine/core/keyspace.hpp"
 #include "engine/embedded/snapshot.hpp"
 #include "net/notice.hpp"
+#include "port/health.hpp"
 #include "port/port.hpp"
 #include "port/redis_conf.hpp"
 #include "resp/request_parser.hpp"
@@ -70,26 +71,30 @@ port::PortConf conf_of(const EngineArgs& args) {
   return conf;
 }
 
-std::size_t keys_of(LockedEngine& engine) {
-  const LockedEngine::Section section{engine};
-  std::size_t keys = 0;
-  for (int database = 0; database < engine::Engine::databases; ++database)
-    keys += engine.engine().keyspace(database).size();
-  return keys;
+/// Where `embedded:/FOLDER?share=1` finds the server of a folder. Empty: the path is too long for a
+/// socket.
+std::string own_socket_of(const std::string& folder) {
+  constexpr std::size_t longest = 107;
+  auto path = folder + "/" + std::string{engine::own_socket};
+  return path.size() <= longest ? path : "";
 }
 
 int serve(const EngineArgs& args) {
   const StopOnSignal signals;  // before any other thread
-  const auto conf = conf_of(args);
+  auto conf = conf_of(args);
   for (const auto& remark : conf.remarks) log(LogLevel::warning, remark);
   const auto opened = OpenedEngine::open(conf.engine);
+  if (const auto own = own_socket_of(conf.engine.path); !conf.engine.path.empty() && !own.empty())
+    conf.port.listen.push_back({{.host = "", .port = 0, .unix_path = own}});
   port::Port served{*opened, conf.port};
+  std::optional<port::Health> health;
+  if (!args.health.empty()) health.emplace(served, net::read_endpoint(args.health));
   std::string places;
   for (const auto& [endpoint, tls] : served.listens_at())
     places += fmt::format("{}{}{}", places.empty() ? "" : ", ", net::to_string(endpoint),
                           tls ? " (TLS)" : "");
   log(LogLevel::info,
-      fmt::format("ready at {}: {} keys, {}, process {}", places, keys_of(opened->engine()),
+      fmt::format("ready at {}: {} keys, {}, process {}", places, served.figures().keys,
                   conf.engine.path.empty() ? "in memory alone" : "in " + conf.engine.path,
                   ::getpid()));
   net::tell_manager("READY=1");
@@ -108,7 +113,9 @@ std::unique_ptr<OpenedEngine> open(const EngineArgs& args) {
 
 void tell(const EngineArgs& args, OpenedEngine& opened, std::string_view what) {
   const auto& report = opened.report();
-  const auto keys = keys_of(opened.engine());
+  std::size_t keys = 0;
+  for (int database = 0; database < engine::Engine::databases; ++database)
+    keys += opened.engine().engine().keyspace(database).size();
   if (args.json)
     return put("{}\n", Json::object({{"folder", args.folder},
                                      {"keys", keys},
@@ -215,6 +222,8 @@ std::vector<Command> engine_commands(EngineArgs& args) {
                     into(args.threads, 1, 128)},
                    {"--config", "FILE", "A redis.conf; options of the command line win",
                     into(args.config)},
+                   {"--health", "HOST:PORT", "Answer /livez, /readyz and /metrics there, over HTTP",
+                    into(args.health)},
                    {"--fsync", "WHEN", "When a reply is given: always, everysec, never",
                     into(args.fsync)},
                    {"--memory", "", "Keep nothing on disk", into(args.in_memory)}},
