@@ -177,7 +177,7 @@ void export_orders(OrderStore& orders, const std::string& sale, const std::strin
   WholeFile out{file};
   out.write(
       "number,id,buyer,n,units,issued_at,request,state,reason,returned,price,currency,"
-      "paid,refunded\n");
+      "paid,refunded,settled\n");
   std::string price = ",";
   for (const auto& [field, value] : orders.definition(sale))
     if (field == payment_field) {
@@ -202,11 +202,11 @@ void export_orders(OrderStore& orders, const std::string& sale, const std::strin
     std::string text;
     for (const auto& order : page)
       text +=
-          fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
+          fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
                       quoted(order.buyer.value), order.n, order.units, to_text(order.issued_at),
                       quoted(order.request.value), to_string(order.state),
                       stands(order.state) ? "" : quoted(*reason++), returned[order.id], price,
-                      money[order.id].paid, money[order.id].given_back);
+                      money[order.id].paid, money[order.id].given_back, money[order.id].settled);
     out.write(text);
     if (page.size() < page_size) break;
     after = page.back().id;

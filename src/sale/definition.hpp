@@ -54,6 +54,7 @@ struct SaleKeys {
         buyers(key_with_suffix(name, "buyers")),
         requests(key_with_suffix(name, "requests")),
         returned(key_with_suffix(name, "returned")),
+        settled(key_with_suffix(name, "settled")),
         orders(key_with_suffix(name, "orders")),
         dead(key_with_suffix(name, "dead")),
         recovery(key_with_suffix(name, "recovery")) {}
@@ -62,6 +63,7 @@ struct SaleKeys {
   std::string buyers;
   std::string requests;
   std::string returned;
+  std::string settled;
   std::string orders;
   std::string dead;
   std::string recovery;

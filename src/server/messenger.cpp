@@ -158,8 +158,8 @@ bool Messenger::send_refund(const At& at, const RefundTarget& target) {
   const auto& provider = target.provider->name();
   std::string why;
   const auto sent = send_refunds(
-      at.orders, at.subject.rows, [&](const Refund& refund) { return why = send(refund); }, 1,
-      provider);
+      shop_.store(), at.orders, at.subject.rows,
+      [&](const Refund& refund) { return why = send(refund); }, 1, provider);
   if (sent.failed > 0) complain("refunds of " + provider, why);
   return sent.done > 0;
 }

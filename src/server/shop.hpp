@@ -138,6 +138,7 @@ class Shop {
   /// Why sales cannot be loaded, by name.
   std::map<std::string, std::string, std::less<>> troubles() const;
 
+  Store& store() const noexcept { return store_; }
   const ShopOptions& options() const noexcept { return options_; }
 
   /// Throws Error{config_mismatch} where the database has the sale from a store, and this one, at
