@@ -115,8 +115,9 @@ struct RefundsSent {
 /// run, as with messages: `send` takes less than OrderMessages::lease. It gives one to its provider
 /// under refund_key(), however often it is asked, and returns why it was not taken; empty: it was.
 /// An empty `sale`: those of payments that a person sends back, of whatever sale. Throws what store
-/// and database throw: nothing is sent while the store does not say what was settled outside; what
-/// `send` throws is a reason.
+/// and database throw: nothing is sent while the store does not say what was settled outside, nor
+/// (Error{database}) of an archived sale whose database was restored from before, until recover();
+/// what `send` throws is a reason.
 RefundsSent send_refunds(Store& store, OrderStore& orders, const std::string& sale,
                          const std::function<std::string(const Refund&)>& send,
                          std::size_t most = 100, const std::string& provider = {});

@@ -17,6 +17,7 @@
 #include "sale/records.hpp"
 #include "sale/sale.lua.hpp"
 #include "sale/settlement.hpp"
+#include "sale/store_of_sale.hpp"
 #include "sluice/bucketed_sale.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
@@ -232,7 +233,8 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
     begun = is_archived();  // another process was quicker, and has deleted what this one looked for
     if (!begun) throw;
   }
-  attach(store, sale.definition(), orders);
+  if (attach(store, sale.definition(), orders) && begun)
+    throw Error{Errc::database, rolled_back(name, orders.describe())};
   DatabaseTotals exported;
   const auto write_file = [&] {
     if (options.file.empty()) return;
@@ -245,6 +247,7 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
   if (!begun)
     orders.keep_definition(name, {{"archived", now}});  // before the store: it may be lost
   flag_orphans(name, orders.payments());
+  attach(store, sale.definition(), orders);  // the store knows how far the database has come
   auto at = now;
   for (const auto& [field, value] : orders.definition(name))
     if (field == "archived") at = value;

@@ -11,6 +11,7 @@
 #include "base/random.hpp"
 #include "base/sha1.hpp"
 #include "sale/settlement.hpp"
+#include "sale/store_of_sale.hpp"
 #include "sluice/log.hpp"
 #include "sluice/metrics.hpp"
 #include "sluice/payment_provider.hpp"
@@ -147,6 +148,20 @@ std::string named_by(const std::string& who, const std::string& why) {
   return fmt::format("by {}: {}", who, why);
 }
 
+/// No worker watches an archived sale: throws Error{database} where its database was restored from
+/// before, and would give money back once more.
+void refuse_rolled_back(Store& store, OrderStore& orders, const std::string& sale) {
+  const auto reply = store
+                         .run({"HMGET", sale::SaleKeys{sale}.sale, "archived",
+                               sale::rolled_back_field, "home", "mark"})
+                         .get();
+  const auto& there = reply.as_items();
+  if (there.at(0).is_null() || there.at(2).is_null() || there.at(3).is_null()) return;
+  const StoreOfSale here{.id = there.at(2).as_text(), .place = store.describe()};
+  if (there.at(1).is_null() && orders.sell_in(sale, here, there.at(3).as_text())) return;
+  throw Error{Errc::database, sale::rolled_back(sale, orders.describe())};
+}
+
 /// True: it was settled outside before the database was restored, which is told so.
 bool was_settled(Store& store, OrderPayments& payments, const Refund& refund) {
   const auto by =
@@ -201,10 +216,12 @@ RefundsSent send_refunds(Store& store, OrderStore& orders, const std::string& sa
                          const std::string& provider) {
   RefundsSent sent;
   auto& payments = orders.payments();
+  if (!sale.empty() && !payments.refunds(sale, 1).empty()) refuse_rolled_back(store, orders, sale);
   // One at a time, as messages.
   while (sent.done + sent.failed < most) {
     const auto refund = payments.take_refund(sale, provider, OrderMessages::lease);
     if (!refund) break;
+    if (sale.empty()) refuse_rolled_back(store, orders, refund->sale);
     if (was_settled(store, payments, *refund)) {
       ++sent.done;
       continue;

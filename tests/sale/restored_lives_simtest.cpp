@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <set>
 
 #include "sale/life.hpp"
 #include "sluice/order_messages.hpp"
@@ -298,6 +299,62 @@ TEST(RestoredDatabase, SV18_NobodyHasGoodsAndTheirMoneyWhateverIsToldAgain) {
   }
   for (const auto& [fault, times] : faults)
     ADD_FAILURE() << fault << " in " << times << " of " << histories << "; " << first[fault];
+}
+
+/// The store has none of its orders any more, and knows how far its database had come.
+TEST(RestoredDatabase, SV18_OfAnArchivedSaleNothingIsGivenBackUntilAPersonAcceptsThat) {
+  const test::TempDir folder;
+  Life life{Life::usual(), (folder / "orders.db").string()};
+  const auto ann = *life.buy("ann", "r", 2).order;
+  const auto bob = *life.buy("bob").order;
+  life.work();
+  life.pay(ann, "of ann");
+  life.pay(bob, "of bob");
+  const auto cancel = [&](const SaleOrder& order, std::int64_t units) {
+    life.sale().cancel_units(life.orders(), order.buyer, order.request, units, "k");
+  };
+  std::vector<std::string> asked;
+  const auto send = [&] {
+    return send_refunds(life.store(), life.orders(), "s", [&](const Refund& refund) {
+      asked.push_back(refund_key(refund));
+      return std::string{};
+    });
+  };
+  cancel(ann, 1);
+  life.back_up_database();
+  const auto refund = life.payments().refunds_of("s", ann.id).at(0);
+  EXPECT_TRUE(settle_outside(life.store(), life.orders(), refund, "zoe", "cash"));
+  cancel(bob, 0);
+  EXPECT_EQ(send().done, 1U);
+  EXPECT_TRUE(life.sale().archive(life.orders()));
+  life.restore_database();
+
+  const test::CollectedLog log;
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_THROW(send(), Error);
+    EXPECT_THROW(cancel(bob, 0), Error);
+    EXPECT_THROW(life.sale().archive(life.orders()), Error);
+    EXPECT_EQ(log.count("has lost what it had committed"), 1U) << log.text();
+  }
+  EXPECT_EQ(life.buy("cid").outcome, SaleOutcome::closed);
+  const auto accept = [](Store& store, OrderStore& orders) { recover(store, "s", orders); };
+  const auto is_refused = [&] {
+    try {
+      send();
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  int steps = 0;
+  while (!life.survives(steps, accept) && is_refused()) ++steps;
+  EXPECT_GT(steps, 5);
+  EXPECT_FALSE(is_refused());
+  EXPECT_EQ(life.payments().refunds_of("s", ann.id).at(0).state, "settled");
+  cancel(bob, 0);
+  EXPECT_EQ(send().done, 1U);
+  EXPECT_EQ(std::set(asked.begin(), asked.end()).size(), 1U) << "the same key of the same money";
+  EXPECT_FALSE(life.sale().archive(life.orders())) << "it was before";
 }
 
 }  // namespace
