@@ -132,16 +132,6 @@ void need_ended_orders(const std::string& sale, OrderStore& orders) {
       sale, what)};
 }
 
-/// Payments of orders that the sale never had wait for nothing any more.
-void flag_orphans(const std::string& sale, OrderPayments& payments) {
-  for (;;) {
-    const auto waiting = payments.list(sale, PaymentState::waiting, page_size);
-    bool is_any_ended = false;
-    for (const auto& kept : waiting) is_any_ended |= payments.apply(kept.payment).now;
-    if (!is_any_ended) return;
-  }
-}
-
 /// Every order is in the database, and the audit says so.
 void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_token& stop) {
   const auto& name = sale.definition().name;
@@ -173,6 +163,15 @@ void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_
 }
 
 }  // namespace
+
+void flag_orphans(const std::string& sale, OrderPayments& payments) {
+  for (;;) {
+    const auto waiting = payments.list(sale, PaymentState::waiting, page_size);
+    bool is_any_ended = false;
+    for (const auto& kept : waiting) is_any_ended |= payments.apply(kept.payment).now;
+    if (!is_any_ended) return;
+  }
+}
 
 void export_orders(OrderStore& orders, const std::string& sale, const std::string& file) {
   WholeFile out{file};

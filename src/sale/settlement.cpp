@@ -335,6 +335,9 @@ void Settlement::retake(const OrderReturn& what) {
 }
 
 PaymentResult Settlement::pay(const Payment& payment) {
+  // An archived sale has no gate, and is shut by this alone. recover() applies what was kept.
+  if (is_shut_ && store_.run({"HEXISTS", keys_.sale, rolled_back_field}).get().as_integer() == 1)
+    return {};
   auto result = orders_.payments().apply(payment);
   if (result.state != PaymentState::asking || !result.order) return result;
   const bool now = result.now;

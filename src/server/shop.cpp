@@ -417,7 +417,7 @@ void Shop::forget_what_is_gone(const std::vector<std::string>& names) {
 void Shop::shut_what_is_sold_elsewhere() {
   for (auto* const orders : {orders_.get(), orders_of_workers_.get()})
     for (const auto& name : orders->sold_elsewhere()) try {
-        const auto sale = Sale::load(store_, name).get();
+        auto sale = Sale::load(store_, name).get();
         if (!sale) continue;
         if (sale->status().get().state == SaleState::archived)
           rolled_back_.insert(name);

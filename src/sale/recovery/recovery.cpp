@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/integer.hpp"
+#include "sale/archive.hpp"
 #include "sale/buckets/shares.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/recovery.lua.hpp"
@@ -59,6 +60,7 @@ SaleRecovery accept_database(Store& store, const SaleDefinition& sale, OrderStor
   const auto mark = orders.mark(sale.name);
   store.run({"HSET", keys.sale, "epoch", begun, "mark", mark}, repeatable).get();
   store.run({"HDEL", keys.sale, rolled_back_field}, repeatable).get();
+  flag_orphans(sale.name, orders.payments());
   return {.in_database = orders.totals(sale.name).orders};
 }
 
