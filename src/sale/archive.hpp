@@ -12,7 +12,7 @@ namespace sluice::sale {
 bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions& options,
              const std::stop_token& stop);
 
-/// Payments of orders that an archived sale never had wait for nothing any more; others are applied.
+/// Payments of orders that an archived sale never had wait for nothing any more; others pay.
 void flag_orphans(const std::string& sale, OrderPayments& payments);
 
 /// Writes all orders of a sale that the database has into `file`, as CSV: a line that names the
