@@ -168,10 +168,12 @@ class RestoredLives {
     const auto& refund = asked[static_cast<std::size_t>(below(static_cast<int>(asked.size())))];
     if (given_.contains(refund_key(refund))) return;
     bool is_settled = false;
-    survives([&](Store& store, OrderStore& orders) {
+    attempt(refund, [&](Store& store, OrderStore& orders) {
       is_settled = settle_outside(store, orders, refund, "zoe", "a reason");
     });
-    if (is_settled) pay_cash(refund);
+    for (const auto& now : life_.payments().refunds_of("s", refund.id))
+      is_settled |= now.seq == refund.seq && now.state == "settled";  // as the person sees it
+    if (is_settled) refused_.erase(refund_key(refund)), pay_cash(refund);
   }
   /// Not what the order costs, beside what may pay it: it is flagged.
   void pay_too_little() {
@@ -187,19 +189,37 @@ class RestoredLives {
     const bool by_cash = below(2) == 0;
     const PaymentPlace place{stray.provider, stray.event};
     SettledPayment settled;
-    survives([&](Store& store, OrderStore& orders) {
+    attempt(refund_of(stray), [&](Store& store, OrderStore& orders) {
       settled = by_cash ? settle_outside(store, orders, place, "zoe", "a reason")
                         : orders.payments().settle_payment(place, PaymentState::refunding, "zoe",
                                                            "a reason");
     });
+    if (settled.payment && settled.payment->state == PaymentState::settled)
+      refused_.erase(refund_key(refund_of(stray)));
+    if (life_.payments().apply(stray).state == PaymentState::settled) pay_cash(refund_of(stray));
     if (!settled.payment) return;
     note(fmt::format("{} is {}", stray.event, to_string(settled.payment->state)));
-    if (by_cash && settled.now) pay_cash(refund_of(stray));
   }
-  /// In a process that dies somewhere at times: then nobody knows whether it was settled.
+  /// In a process that dies at times, so that nobody knows whether it was settled, or whose database
+  /// refuses it: then it is given as if nobody had asked.
   template <class Deed>
-  void survives(const Deed& deed) {
-    if (!life_.survives(below(3) == 0 ? below(4) : 1000, deed)) note("DIES");
+  void attempt(const Refund& refund, const Deed& deed) {
+    const auto key = refund_key(refund);
+    const auto how = below(4);
+    try {
+      life_.interrupted(how < 2 ? below(4) : 1000, deed, [&] {
+        if (how == 0) throw test::Killed{};
+        throw Error{Errc::database, "refused"};
+      });
+    } catch (const test::Killed&) {
+      note("DIES");
+      unknown_.insert(key);
+    } catch (const Error& failure) {
+      note("REFUSED");
+      (failure.effect() == Effect::none && !unknown_.contains(key) ? refused_ : unknown_)
+          .insert(key);
+    }
+    if (unknown_.contains(key) || cash_.contains(key)) refused_.erase(key);
   }
   static Refund refund_of(const Payment& payment) {
     return {.sale = "s",
@@ -210,6 +230,7 @@ class RestoredLives {
   }
   void pay_cash(const Refund& refund) {
     say(!given_.contains(refund_key(refund)), "cash is given for what the provider gave");
+    say(!refused_.contains(refund_key(refund)), "what could not be settled is");
     if (cash_.try_emplace(refund_key(refund), refund).second)
       note(fmt::format("{} gets {} by cash", refund.event, refund.amount));
   }
@@ -279,6 +300,7 @@ class RestoredLives {
   std::vector<Payment> strays_;
   std::map<std::string, Refund> given_;  // by the provider
   std::map<std::string, Refund> cash_;
+  std::set<std::string> refused_, unknown_;  // keys
   std::map<std::string, std::string> received_;
   int keys_ = 0;
 };
