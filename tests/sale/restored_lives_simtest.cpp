@@ -187,6 +187,7 @@ class RestoredLives {
     if (strays_.empty()) return;
     const auto& stray = strays_[static_cast<std::size_t>(below(static_cast<int>(strays_.size())))];
     const bool by_cash = below(2) == 0;
+    if (by_cash && given_.contains(refund_key(refund_of(stray)))) return;  // the provider says so
     const PaymentPlace place{stray.provider, stray.event};
     SettledPayment settled;
     attempt(refund_of(stray), [&](Store& store, OrderStore& orders) {
