@@ -108,6 +108,7 @@ const movedColumns = [
   {head: 'Provider', cell: ({provider}) => provider},
   {head: 'Paid in', cell: ({paid, payments, currency}) => `${money(paid, currency)} (${count(payments)})`, kind: 'number'},
   {head: 'Given back', cell: ({given_back, refunds, currency}) => `${money(given_back, currency)} (${count(refunds)})`, kind: 'number'},
+  {head: 'Settled by hand', cell: ({settled, currency}) => money(settled, currency), kind: 'number'},
   {head: 'Net', cell: ({net, currency}) => money(net, currency), kind: 'number'},
 ];
 

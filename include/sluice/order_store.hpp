@@ -174,7 +174,7 @@ class OrderStore {
   virtual bool sell_in(const std::string& sale, const StoreOfSale& store,
                        const std::string& mark) = 0;
   /// Of the sales that this OrderStore changes for a store, those that are sold in another one by
-  /// now. One question for all.
+  /// now, or of which the database has come less far than it had. One question for all.
   virtual std::vector<std::string> sold_elsewhere() = 0;
   /// How far the database has come with a sale, as this OrderStore knows: a text that rises with
   /// each transaction that changes the sale. Empty: it knows nothing yet. Asks nobody.

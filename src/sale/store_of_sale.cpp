@@ -94,8 +94,8 @@ void refuse_copy(Store& store, const std::string& sale, OrderStore& orders) {
 std::string rolled_back(const std::string& sale, const std::string& database) {
   return fmt::format(
       "sale '{0}': {1} has lost what it had committed, as a backup was restored: "
-      "buyers wait until 'sluice sale recover {0}' has brought into it what the "
-      "store knows",
+      "buyers wait, and nothing of an archived sale is given back, until 'sluice sale recover {0}' "
+      "has brought into it what the store knows",
       shown(sale), database);
 }
 

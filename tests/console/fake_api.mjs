@@ -50,7 +50,7 @@ const refunds = [2, 3].map(seq => ({id: `${order(1).id}:${seq}`, key: `${order(1
                                     provider: 'acme', payment: 'evt_9', state: 'asked', failed: 3, since: '2026-01-02T03:04:05Z', next_at: '2026-01-02T05:04:05Z',
                                     note: 'http://bank.example answered 503: try later'}));
 
-const moved = [{day: '2026-01-02', provider: 'acme', currency: 'CNY', payments: 940, paid: 470_000, refunds: 2, given_back: 1000, net: 469_000}];
+const moved = [{day: '2026-01-02', provider: 'acme', currency: 'CNY', payments: 940, paid: 470_000, refunds: 2, given_back: 1000, settled: 500, net: 469_000}];
 
 /** A refusal, thrown by a handler below. */
 const refusal = (status, title, detail = '', members = {}) => ({status, body: {type: 'urn:sluice:problem:x', title, status, ...(detail && {detail}), ...members}});

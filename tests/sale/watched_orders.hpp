@@ -175,7 +175,10 @@ class WatchedOrders : public OrderStore {
     before("wall");
     return orders_.wall();
   }
-  OrderPayments& payments() override { return orders_.payments(); }
+  OrderPayments& payments() override {
+    before("payments");
+    return orders_.payments();
+  }
   void check_writable() override {
     before("check_writable");
     orders_.check_writable();

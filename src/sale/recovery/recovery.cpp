@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/integer.hpp"
+#include "sale/archive.hpp"
 #include "sale/buckets/shares.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/recovery.lua.hpp"
@@ -44,6 +46,24 @@ StoreOfSale store_to_recover(Store& store, const std::string& name, OrderStore& 
   return here;
 }
 
+/// Of an archived sale the store has no orders: its database goes on as it is, and has come further
+/// than ever. `archived`: when, as the hash has it.
+SaleRecovery accept_database(Store& store, const SaleDefinition& sale, OrderStore& orders,
+                             const StoreOfSale& here, const std::string& archived) {
+  const SaleKeys keys{sale.name};
+  orders.add_sale(sale.name, sale.stock);
+  const auto known = store.run({"HGET", keys.sale, "epoch"}).get();
+  const auto above = parse_integer<std::int64_t>(known.is_null() ? "0" : known.as_text());
+  const auto epoch = orders.begin_epoch(sale.name, above.value_or(0), here, random_hex_128());
+  orders.keep_definition(sale.name, {{"closed", "1"}, {"archived", archived}});
+  const auto begun = fmt::to_string(epoch);
+  const auto mark = orders.mark(sale.name);
+  store.run({"HSET", keys.sale, "epoch", begun, "mark", mark}, repeatable).get();
+  store.run({"HDEL", keys.sale, rolled_back_field}, repeatable).get();
+  flag_orphans(sale.name, orders.payments());
+  return {.in_database = orders.totals(sale.name).orders};
+}
+
 }  // namespace
 }  // namespace sluice::sale
 
@@ -60,9 +80,6 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
   const bool is_readable = definition.has_value();
   const sale::SaleKeys keys{name};
   const auto known = store.run({"HMGET", keys.sale, "archived", "database"}).get();
-  if (!known.as_items().at(0).is_null())
-    throw Error{Errc::bad_argument,
-                fmt::format("sale '{}' is archived: there is nothing to recover", name)};
   if (!definition && kept.empty())
     throw Error{
         Errc::bad_argument,
@@ -75,6 +92,8 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
       !sale::is_same_database(database.as_text(), sale::database_word(orders)))
     sale::attach(store, *definition, orders);  // says which
   auto here = sale::store_to_recover(store, name, orders, options.new_store);
+  if (const auto& archived = known.as_items().at(0); !archived.is_null())
+    return sale::accept_database(store, *definition, orders, here, archived.as_text());
   const auto done =
       sale::Recovery{store, *definition, orders, std::move(here), !is_readable}.run(kept);
   const bool was_archived =

@@ -128,13 +128,18 @@ std::vector<std::string> SqlOrderStore::sold_elsewhere() {
   return sessions_.guarded([&](Connection& at) {
     std::vector<std::string> sales;
     std::string name, store;
-    soci::statement select = (at.sql.prepare << "SELECT name, store FROM sale_stock",
-                              soci::into(name), soci::into(store));
+    long long epoch = 0;
+    long long commits = 0;
+    soci::statement select =
+        (at.sql.prepare << "SELECT name, store, epoch, commits FROM sale_stock", soci::into(name),
+         soci::into(store), soci::into(epoch), soci::into(commits));
     select.execute();
     while (select.fetch()) {
       auto sale = from_column(name);
-      const auto ours = sessions_.links().find(sale).store.id;
-      if (!ours.empty() && !store.empty() && ours != store) sales.push_back(std::move(sale));
+      const auto known = sessions_.links().find(sale);
+      if (known.store.id.empty() || store.empty()) continue;
+      if (known.store.id != store || mark_of(epoch, commits) < known.mark)
+        sales.push_back(std::move(sale));
     }
     return sales;
   });

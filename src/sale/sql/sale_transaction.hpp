@@ -30,6 +30,7 @@ long long locked_sale(Connection& at, const SqlDialect& dialect, const std::stri
 void count_change(Connection& at, const SqlDialect& dialect, const std::string& sale, long long id);
 /// The store and the mark of a sale, as its row has them. Throws Error{config_mismatch} where a
 /// newer program has changed the tables.
+std::string mark_of(long long epoch, long long commits);
 SaleLink link_of(Connection& at, const SqlDialect& dialect, long long id);
 
 /// How often an order may change: a buyer who cancels his units one by one is told to stop.
