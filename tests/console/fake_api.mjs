@@ -120,7 +120,7 @@ export class FakeApi {
     const now = this.isFrozen ? Date.UTC(2026, 0, 2, 3, 4, 5) - 1000 * before : Date.now() - this.setBack;
     return {now: new Date(now).toISOString(),
             process: {name: 'shop1:4711', uptime_s: 4321, trouble: this.trouble, connections: 212, requests_per_s: 84.5},
-            payments_of_no_sale: this.strays, sales_in_all: this.salesInAll ?? this.sales.length, truncated: this.salesInAll !== null,
+            payments_of_no_sale: this.isHanging ? null : this.strays, sales_in_all: this.salesInAll ?? this.sales.length, truncated: this.salesInAll !== null,
             sales: this.sales.map(each => (this.isHanging ? {...each, room: null, messages: null, payments: null, refunds_failing: null, state: 'unknown'} : before ? {...each, left: each.left + 12 * before, admitted_per_s: 12 + 6 * Math.sin(before / 4)} : each))};
   }
 

@@ -28,6 +28,15 @@ std::optional<sluice::SaleRecovery> sluice::sale::recover_if_needed(Store& store
 namespace sluice::sale {
 namespace {
 
+/// What shut the sale, by its field `recovering`.
+std::string reason_of(const Value& shut) {
+  if (shut.is_null()) return {};
+  if (shut.as_text() == shut_as_lost) return "its store had lost orders";
+  if (shut.as_text() == shut_as_rolled_back) return "its database had lost what it had committed";
+  if (shut.as_text() == shut_as_fenced) return "it was sold in another store";
+  return "an earlier recovery had not ended";
+}
+
 /// This store, with the id that the database knows it by after the recovery. What the sale had is
 /// fenced, where it is another one.
 StoreOfSale store_to_recover(Store& store, const std::string& name, OrderStore& orders,
@@ -59,7 +68,7 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
   }
   const bool is_readable = definition.has_value();
   const sale::SaleKeys keys{name};
-  const auto known = store.run({"HMGET", keys.sale, "archived", "database"}).get();
+  const auto known = store.run({"HMGET", keys.sale, "archived", "database", "recovering"}).get();
   if (!known.as_items().at(0).is_null())
     throw Error{Errc::bad_argument,
                 fmt::format("sale '{}' is archived: there is nothing to recover", name)};
@@ -75,8 +84,8 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
       !sale::is_same_database(database.as_text(), sale::database_word(orders)))
     sale::attach(store, *definition, orders);  // says which
   auto here = sale::store_to_recover(store, name, orders, options.new_store);
-  const auto done =
-      sale::Recovery{store, *definition, orders, std::move(here), !is_readable}.run(kept);
+  auto done = sale::Recovery{store, *definition, orders, std::move(here), !is_readable}.run(kept);
+  done.reason = sale::reason_of(known.as_items().at(2));
   const bool was_archived =
       std::ranges::any_of(kept, [](const auto& field) { return field.first == "archived"; });
   if (was_archived && done.on_the_way == 0) Sale::load(store, name).get()->archive(orders);
