@@ -20,6 +20,15 @@ Task<std::string> id_of_store(Store& store);
 /// knows neither, as a store that is new, or was lost.
 StoreOfSale store_of_sale(Store& store, const std::string& sale);
 
+/// A folder of the embedded engine may be copied, and a copy has its id. So the id counts how often
+/// the folder was opened with the sale's database, and ends with a word of this opening: it is
+/// renewed in both at the first use of each, and a copy that was opened less often is another store.
+/// Throws Error{config_mismatch} where the folder that the database names is there, beside this one.
+void renew_id(Store& store, const std::string& sale, OrderStore& orders);
+/// The id by which a recovery takes this store, of these two, where one is the other renewed.
+std::string later_id(const std::string& one, const std::string& other);
+bool is_folder(Store& store);
+
 /// Whether the database has its orders of this sale from this store, or may have: it has none yet,
 /// or is of an older version and the sale was born with it. Reads both.
 bool is_sold_here(Store& store, const std::string& sale, OrderStore& orders,

@@ -47,9 +47,13 @@ StoreOfSale store_to_recover(Store& store, const std::string& name, OrderStore& 
   const bool is_same = !is_fenced && is_sold_here(store, name, orders, here);
   const auto there = orders.store_of(name).value_or(StoreOfSale{});
   if (!is_same && !may_be_new) throw another_store(name, orders.describe(), there, here);
-  if (is_same && !here.id.empty()) return here;
+  if (is_same && !here.id.empty()) {
+    here.id = later_id(here.id, there.id);
+    return here;
+  }
   here.id = id_of_store(store).get();
-  if (here.id == there.id) here.id = random_hex_128();  // that is its copy's, too
+  // That is its copy's, too.
+  if (here.id == there.id || is_folder(store)) here.id = random_hex_128();
   return here;
 }
 
