@@ -143,8 +143,9 @@ struct OrderMessage {
   std::string data;           ///< JSON
   WallTime at{};
   std::int64_t attempts = 0;  ///< with this one: its fence
-  std::string state;          ///< "due", "done", "dead"
-  std::string note = {};      ///< why it was not delivered last
+  /// "due", "done", "dead"; "stopped": it is due, and its receiver wants no more.
+  std::string state;
+  std::string note = {};  ///< why it was not delivered last
   /// A random word, so that a message of a database that was restored has an id of its own. Empty:
   /// it was left by an older version.
   std::string mark = {};

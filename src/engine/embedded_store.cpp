@@ -5,9 +5,6 @@
 #include "base/event.hpp"
 #include "base/process.hpp"
 #include "base/timers.hpp"
-#include "engine/embedded/locked_engine.hpp"
-#include "engine/embedded/rewriter.hpp"
-#include "engine/log/append_log.hpp"
 #include "engine/types/text.hpp"
 #include "resp/command_table.hpp"
 #include "store/batch_rules.hpp"
@@ -21,18 +18,6 @@ namespace {
 constexpr std::size_t items_a_section = 64;
 
 using Section = LockedEngine::Section;
-
-/// What a Store with a folder has besides: the log, its committer, its rewriter.
-struct Persistence {
-  Persistence(LockedEngine& engine, const EmbeddedOptions& options, std::unique_ptr<Folder> folder)
-      : log(std::move(folder), [&engine](Words words) { engine.replay(words); }),
-        committer(log, options.fsync, engine.clock()),
-        rewriter(engine, log, committer) {}
-
-  AppendLog log;
-  LogCommitter committer;
-  LogRewriter rewriter;
-};
 
 /// What has to be on disk before a reply is given. A receipt that is dropped unawaited lets the
 /// background thread commit.
@@ -99,64 +84,20 @@ Executor executor_of(const EmbeddedOptions& options) {
   return options.executor || !has_own_clock ? options.executor : Callbacks::run_at_once;
 }
 
-std::string_view name_of(Fsync fsync) {
-  switch (fsync) {
-    case Fsync::always: return "always";
-    case Fsync::everysec: return "everysec";
-    case Fsync::never: return "no";
-  }
-  return "no";
-}
-
-/// What CONFIG GET answers and CONFIG SET cannot change.
-void settle_config(Engine& engine, const EmbeddedOptions& options) {
-  engine.config = {{"appendonly", options.path.empty() ? "no" : "yes"},
-                   {"appendfsync", std::string{name_of(options.fsync)}},
-                   {"save", ""},
-                   {"maxmemory", "0"},
-                   {"maxmemory-policy", "noeviction"}};
-  engine.configure = [fixed = engine.config](std::string_view name,
-                                             std::string_view value) -> std::string {
-    const auto found = fixed.find(name);
-    if (found == fixed.end() || found->second == value) return {};
-    return "it is settled when the embedded store is opened";
-  };
-}
-
 /// All that a Store of this process has.
 struct State {
-  State(const EmbeddedOptions& given, std::unique_ptr<FolderLock> folder_lock,
-        std::unique_ptr<Folder> folder)
-      : options(given),
-        lock(std::move(folder_lock)),
-        engine(options.clock ? *options.clock : system_clock(), options.scripts),
-        callbacks(std::make_shared<Callbacks>(executor_of(options))) {
-    settle_config(engine.engine(), options);
-    if (!folder) return;
-    engine.begin_replay();
-    persistence = std::make_unique<Persistence>(engine, options, std::move(folder));
-    engine.end_replay();
-    engine.log_to(&persistence->committer);
-    engine.engine().start_rewrite = [this] { persistence->rewriter.start(); };
-    report = persistence->log.report();
-    engine.go_on_from(report.last_second);
-    if (lock) lock->keep();
-  }
+  explicit State(std::unique_ptr<OpenedEngine> one)
+      : opened(std::move(one)),
+        engine(opened->engine()),
+        callbacks(std::make_shared<Callbacks>(executor_of(opened->options()))) {}
   ~State() {
     await_running_timer();
     callbacks->end();
-    if (persistence) {
-      persistence->rewriter.stop();
-      persistence->committer.stop();  // coroutines may give something back: it is logged
-    }
-    engine.close();  // before its log is destroyed
+    opened->close();
   }
 
-  const EmbeddedOptions options;
-  const std::unique_ptr<FolderLock> lock;
-  LockedEngine engine;
-  OpenReport report;
-  std::unique_ptr<Persistence> persistence;
+  const std::unique_ptr<OpenedEngine> opened;
+  LockedEngine& engine;
   const std::shared_ptr<Callbacks> callbacks;
 };
 
@@ -194,8 +135,8 @@ class ProcessStore final : public EmbeddedStore {
 
   Clock& clock() noexcept override { return state_->engine.clock(); }
   Driver* driver() noexcept override { return committer(); }
-  std::string describe() const override { return "embedded:" + state_->options.path; }
-  const OpenReport& open_report() const noexcept override { return state_->report; }
+  std::string describe() const override { return "embedded:" + state_->opened->options().path; }
+  const OpenReport& open_report() const noexcept override { return state_->opened->report(); }
   void rewrite() override;
 
  private:
@@ -204,9 +145,7 @@ class ProcessStore final : public EmbeddedStore {
   static Task<T> closed() {
     return failed<T>(closed_by_fork());
   }
-  LogCommitter* committer() noexcept {
-    return state_->persistence ? &state_->persistence->committer : nullptr;
-  }
+  LogCommitter* committer() noexcept { return state_->opened->committer(); }
   Receipt receipt_of(const ExecutionResult& result) noexcept {
     return {committer(), result.position, result.wrote};
   }
@@ -217,7 +156,7 @@ class ProcessStore final : public EmbeddedStore {
   Receipt execute_items(const Batch& batch, std::vector<Value>& values);
   ExecutionResult execute_item(Section& section, const Batch::Item& item);
   static Task<std::vector<Value>> finish_batch(std::vector<Value> values, Receipt receipt);
-  void look_after_log(bool wrote);
+  void look_after_log(bool wrote) { state_->opened->look_after_log(wrote); }
 
   std::unique_ptr<State> state_;
   const unsigned forks_ = fork_count();
@@ -361,19 +300,10 @@ Task<std::vector<Value>> ProcessStore::finish_batch(std::vector<Value> values, R
 void ProcessStore::rewrite() {
   if (!is_ours()) throw closed_by_fork();
   NoBlocking::check("rewriting the file of a Store");
-  const auto& persistence = state_->persistence;
-  if (!persistence) throw Error{Errc::bad_argument, "a Store in memory has no file to rewrite"};
-  persistence->rewriter.start();
-  persistence->rewriter.wait();
-}
-
-void ProcessStore::look_after_log(bool wrote) {
-  const auto& options = state_->options;
-  if (!state_->persistence) return;
-  auto& rewriter = state_->persistence->rewriter;
-  if (state_->persistence->committer.has_failed()) return rewriter.start_to_mend();
-  if (wrote && options.rewrite_growth_percent > 0)
-    rewriter.start_when_due(options.rewrite_above_bytes, options.rewrite_growth_percent);
+  auto* const rewriter = state_->opened->rewriter();
+  if (!rewriter) throw Error{Errc::bad_argument, "a Store in memory has no file to rewrite"};
+  rewriter->start();
+  rewriter->wait();
 }
 
 }  // namespace
@@ -381,26 +311,11 @@ void ProcessStore::look_after_log(bool wrote) {
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options,
                                              std::unique_ptr<Folder> folder) {
   return std::make_unique<ProcessStore>(
-      std::make_unique<State>(options, nullptr, std::move(folder)));
+      std::make_unique<State>(std::make_unique<OpenedEngine>(options, nullptr, std::move(folder))));
 }
 
 std::unique_ptr<EmbeddedStore> open_embedded(EmbeddedOptions options) {
-  if (options.path.empty()) return open_embedded(std::move(options), nullptr);
-  try {
-    open_folder(options.path);
-    auto lock = std::make_unique<FolderLock>(options.path);
-    if (const auto server = server_in(options.path))
-      throw Error{Errc::in_use,
-                  fmt::format("a redis-server, process {}, has files of {} open; end it first, or "
-                              "what one of them acknowledges is lost when the other rewrites",
-                              server, options.path)};
-    auto folder = open_log_folder(options.path, lock->is_new());
-    return std::make_unique<ProcessStore>(
-        std::make_unique<State>(options, std::move(lock), std::move(folder)));
-  } catch (const std::system_error& error) {
-    if (dynamic_cast<const Error*>(&error)) throw;
-    throw error_of_disk(error);
-  }
+  return std::make_unique<ProcessStore>(std::make_unique<State>(OpenedEngine::open(options)));
 }
 
 }  // namespace sluice::engine

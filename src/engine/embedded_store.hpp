@@ -21,31 +21,10 @@
 #include <memory>
 #include <string>
 
-#include "engine/log/committer.hpp"
-#include "engine/lua/script_run.hpp"
+#include "engine/embedded/opened_engine.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {
-
-struct EmbeddedOptions {
-  /// Folder of the append-only file; made (mode 0700) where its parent exists. Empty: memory alone.
-  std::string path;
-  /// What a reply promises. `always` is safe and costs one fdatasync for each round of concurrent
-  /// callers; `everysec` loses in a power cut the last second, and the first two of each sync that
-  /// was under way then or is yet to come: writes wait while one takes longer.
-  Fsync fsync = Fsync::always;
-  /// Gives TIME and decides expiry; null: system_clock(). When the wall is set, see EngineTime.
-  Clock* clock = nullptr;
-  /// The file is rewritten in the background when it is larger than this ...
-  std::uint64_t rewrite_above_bytes = std::uint64_t{64} << 20;
-  /// ... and has grown by this much since the last time. Less: a smaller file and a faster start
-  /// for more writing. 0: only on BGREWRITEAOF.
-  unsigned rewrite_growth_percent = 100;
-  /// Where callbacks run. Empty: on a thread of the Store's own, with another clock at once.
-  Executor executor = {};
-  /// What a script may spend; its clock, where none is named, is the one above.
-  ScriptLimits scripts = {};
-};
 
 /// REQUIRES at destruction: no call is under way.
 class EmbeddedStore : public Store {

@@ -16,18 +16,6 @@ namespace {
 
 constexpr int backlog = 4096;
 
-std::uint16_t port_of(int descriptor) {
-  net::Address address;
-  address.size = sizeof address.storage;
-  auto* const raw = reinterpret_cast<sockaddr*>(&address.storage);
-  if (::getsockname(descriptor, raw, &address.size) != 0) return 0;
-  if (address.family() == AF_INET)
-    return ntohs(reinterpret_cast<const sockaddr_in*>(raw)->sin_port);
-  if (address.family() == AF_INET6)
-    return ntohs(reinterpret_cast<const sockaddr_in6*>(raw)->sin6_port);
-  return 0;
-}
-
 /// One for each loop: sockets that share a port, or one unix socket that all accept from.
 std::vector<net::ServerSocket> listen(net::Endpoint endpoint, std::size_t count,
                                       const Limits& limits) {
@@ -38,7 +26,7 @@ std::vector<net::ServerSocket> listen(net::Endpoint endpoint, std::size_t count,
                              .most_unsent = limits.unsent};
   std::vector<net::ServerSocket> sockets;
   sockets.push_back(net::ServerSocket::open(endpoint, options));
-  endpoint.port = port_of(sockets.front().descriptor());
+  endpoint.port = sockets.front().port();
   options.first = false;
   while (sockets.size() < count)
     sockets.push_back(endpoint.is_unix() ? sockets.front().duplicate()
@@ -95,7 +83,7 @@ Server::Server(Clock& clock, Routes routes, ServerOptions options) {
   const std::size_t loops =
       options.loops != 0 ? options.loops : std::max(1U, std::thread::hardware_concurrency());
   for (auto& socket : listen(options.listen, loops, limits)) {
-    port_ = port_of(socket.descriptor());
+    port_ = socket.port();
     workers_.push_back(std::make_unique<Worker>(clock, *shared_, options.tls, std::move(socket)));
   }
   for (auto& worker : workers_) worker->start();

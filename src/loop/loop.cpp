@@ -101,6 +101,7 @@ void Loop::turn(milliseconds patience) {
                  (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
   }
   run_timers();
+  if (before_flush_) before_flush_();
   flush_all();
   graveyard_.clear();
 }

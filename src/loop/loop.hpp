@@ -61,6 +61,8 @@ class Loop {
   SteadyTime now() const noexcept { return now_; }
   Clock& clock() noexcept { return clock_; }
 
+  /// Run in each turn before anything is flushed. Empty: nothing is.
+  void set_before_flush(std::function<void()> task) { before_flush_ = std::move(task); }
   void flush_later(EventHandler& handler) {
     if (!handler.flush_is_due_) {
       handler.flush_is_due_ = true;
@@ -111,6 +113,7 @@ class Loop {
   void flush_all();
 
   Clock& clock_;
+  std::function<void()> before_flush_;
   Descriptor epoll_;
   Descriptor wake_;
   SteadyTime now_;

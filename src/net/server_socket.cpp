@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 
 namespace sluice::net {
@@ -68,6 +69,18 @@ ServerSocket ServerSocket::duplicate() const {
   ServerSocket other{::fcntl(descriptor(), F_DUPFD_CLOEXEC, 0)};
   if (other.descriptor() < 0) throw std::system_error{errno, std::generic_category(), "dup"};
   return other;
+}
+
+std::uint16_t ServerSocket::port() const noexcept {
+  Address address;
+  address.size = sizeof address.storage;
+  if (::getsockname(descriptor(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) !=
+          0 ||
+      (address.family() != AF_INET && address.family() != AF_INET6))
+    return 0;
+  sockaddr_in6 in{};  // the port lies at the same place in both families
+  std::memcpy(&in, &address.storage, sizeof in);
+  return ntohs(in.sin6_port);
 }
 
 ServerSocket::Accepted ServerSocket::accept() const noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "net/endpoint.hpp"
@@ -46,6 +47,8 @@ class ServerSocket {
   Accepted accept() const noexcept;
 
   int descriptor() const noexcept { return socket_.descriptor(); }
+  /// Of TCP, also where 0 was asked for; 0: it has none.
+  std::uint16_t port() const noexcept;
 
  private:
   Socket socket_;

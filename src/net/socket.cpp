@@ -118,8 +118,9 @@ std::string origin_of(int descriptor) {
   return "uid " + std::to_string(peer.uid);
 }
 
-std::string peer_of(int descriptor) {
-  const auto address = peer_address(descriptor);
+namespace {
+
+std::string text_of(const Address& address) {
   if (address.family() == AF_UNSPEC) return {};
   if (address.family() == AF_UNIX) return "unix";
   std::array<char, NI_MAXHOST> host{};
@@ -130,6 +131,18 @@ std::string peer_of(int descriptor) {
   return to_string(Endpoint{.host = host.data(),
                             .port = static_cast<std::uint16_t>(std::atoi(port.data())),
                             .unix_path = {}});
+}
+
+}  // namespace
+
+std::string peer_of(int descriptor) { return text_of(peer_address(descriptor)); }
+
+std::string local_of(int descriptor) {
+  Address address;
+  address.size = sizeof address.storage;
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0)
+    return {};
+  return text_of(address);
 }
 
 void Socket::shutdown() noexcept {

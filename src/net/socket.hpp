@@ -49,5 +49,7 @@ std::string origin_of(int descriptor);
 /// Where the peer of a connected socket is: "127.0.0.1:4711", "[::1]:4711"; "unix" for a unix
 /// socket, empty when it has gone.
 std::string peer_of(int descriptor);
+/// Where this end of it is.
+std::string local_of(int descriptor);
 
 }  // namespace sluice::net

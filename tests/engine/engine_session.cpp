@@ -67,7 +67,8 @@ Value EngineSession::run(const Line& words) {
   ValueReply reply{session.protocol};
   engine.execute(context, views, reply);
   effects = std::move(context.effects());
-  signalled = std::move(context.signalled());
+  signalled.clear();
+  for (auto& [database, key] : context.signalled()) signalled.push_back(std::move(key));
   blocks = std::move(context.blocks());
   published = std::move(context.published());
   return reply.take();

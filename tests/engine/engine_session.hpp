@@ -36,7 +36,7 @@ class EngineSession {
   std::int64_t now_us = 1'700'000'000'000'000;
   /// Of the latest run.
   std::vector<Line> effects;
-  std::vector<std::string> signalled;
+  Line signalled;
   std::vector<Block> blocks;
   std::vector<Context::Published> published;
 };

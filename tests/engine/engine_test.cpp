@@ -53,7 +53,9 @@ TEST(Engine, WhateverBringsElementsSignals) {
 
 TEST(Engine, MessagesAreKeptForAfterwards) {
   EngineSession session;
-  session.engine.receivers = [](std::string_view channel) { return channel == "news" ? 2U : 0U; };
+  session.engine.receivers = [](std::string_view channel, bool) {
+    return channel == "news" ? 2U : 0U;
+  };
   EXPECT_EQ(to_string(session.run("PUBLISH news hello")), "(integer) 2");
   ASSERT_EQ(session.published.size(), 1U);
   EXPECT_EQ(session.published[0].payload, "hello");

@@ -39,9 +39,10 @@ inline constexpr std::array folders{
     // 4
     Folder{"open", "engine redis store resp net topology base"},
     Folder{"proxy", "resp loop net topology base"},
+    Folder{"port", "engine resp loop net base"},
     Folder{"server", "sale room token lock number id bloom store http net base"},
     // 5
-    Folder{"cli", "public server loop net proxy open topology base"},
+    Folder{"cli", "public server loop net proxy port engine open topology base"},
     Folder{"examples", "public"},
     // Public headers show nothing of src/, nor of a library.
     Folder{"public", ""},

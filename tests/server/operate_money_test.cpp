@@ -230,6 +230,11 @@ TEST_F(OperateMoney, SV12_AReceiverThatWantsNoMoreIsShownAndBegunAgain) {
     }));
     const auto due = of_tea("/messages?state=due");
     ASSERT_EQ(rows_in(due, "messages").size(), 2U);
+    for (const auto& row : rows_in(due, "messages")) {
+      EXPECT_EQ(word_in(row, "state"), "stopped");
+      EXPECT_TRUE(row.find("next_at")->is_null());
+      EXPECT_NE(word_in(row, "note").find("send it again"), std::string::npos);
+    }
     shop.answers([](const test::Receiver::Got&) { return 204; });
     const auto id = word_in(rows_in(due, "messages").front(), "id");
     const auto path = std::string{"/v1/operate/sales/tea"} + fmt::format(fmt::runtime(verb), id);

@@ -53,7 +53,7 @@ PopKeys read_pop_keys(Words words, std::size_t place) {
 }
 
 void wait_for(Context& context, Words keys, std::int64_t timeout_ms, Reply& reply) {
-  if (context.in_script()) return reply.null_array();
+  if (!context.may_wait()) return reply.null_array();
   context.block({keys.begin(), keys.end()}, timeout_ms);
 }
 

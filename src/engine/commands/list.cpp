@@ -202,7 +202,7 @@ bool move_or_wait(Context& context, Words words, End take, End give, std::string
                   Reply& reply) {
   const auto timeout_ms = read_timeout(timeout);
   if (move_one(context, words[1], words[2], take, give, reply)) return true;
-  if (context.in_script()) return reply.null(), false;
+  if (!context.may_wait()) return reply.null(), false;
   context.block({std::string{words[1]}}, timeout_ms);
   return false;
 }

@@ -60,8 +60,9 @@ void flushall(Context& context, Words words, Reply& reply) {
   reply.ok();
 }
 
+template <bool sharded>
 void publish(Context& context, Words words, Reply& reply) {
-  reply.count(context.publish(words[1], words[2]));
+  reply.count(context.publish(words[1], words[2], sharded));
 }
 
 void pubsub_channels(Context& context, Words words, Reply& reply) {
@@ -79,7 +80,7 @@ void pubsub_numsub(Context& context, Words words, Reply& reply) {
   reply.array(2 * (words.size() - 2));
   for (const auto& channel : words.subspan(2)) {
     reply.bulk(channel);
-    reply.count(receivers ? receivers(channel) : 0);
+    reply.count(receivers ? receivers(channel, false) : 0);
   }
 }
 
@@ -336,11 +337,12 @@ CommandRows server_commands() noexcept {
       {"flushdb", flushdb},
       {"info", info},
       {"ping", ping},
-      {"publish", publish},
+      {"publish", publish<false>},
       {"pubsub|channels", pubsub_channels},
       {"pubsub|numsub", pubsub_numsub},
       {"role", role},
       {"select", select},
+      {"spublish", publish<true>},
       {"swapdb", swapdb},
       {"time", time},
       {"wait", wait},

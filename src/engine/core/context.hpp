@@ -33,6 +33,13 @@ struct Session {
   int protocol = 3;  ///< RESP version of replies: decides null_array, map, set, number
 };
 
+/// A key, and the database that it is in.
+struct KeyOfDatabase {
+  int database = 0;
+  std::string key;
+  auto operator<=>(const KeyOfDatabase&) const = default;
+};
+
 /// A command that found nothing and may wait: run it again when one of `keys` was signalled.
 struct Block {
   std::vector<std::string> keys;
@@ -57,6 +64,10 @@ class Context {
   std::int64_t now_ms() const noexcept { return now_us_ / 1000; }
 
   bool in_script() const noexcept { return allowance_ != nullptr; }
+  /// False: a command that would wait replies as after its timeout.
+  bool may_wait() const noexcept { return !in_script() && !in_transaction_; }
+  /// The commands of EXEC follow, which are one execution.
+  void begin_transaction() noexcept { in_transaction_ = true; }
   /// Null: no script runs.
   Allowance* allowance() const noexcept { return allowance_; }
   void set_allowance(Allowance* allowance) noexcept { allowance_ = allowance; }
@@ -84,16 +95,16 @@ class Context {
 
   /// A list, sorted set or stream got something: callers blocked on `key` are served after this
   /// execution.
-  void signal(std::string_view key) { signalled_.emplace_back(key); }
-  /// Nothing is there: wait, unless in a script (then the command replies as after its timeout).
-  /// REQUIRES: nothing replied.
+  void signal(std::string_view key) { signalled_.push_back({session_.database, std::string{key}}); }
+  /// Nothing is there: wait. REQUIRES: may_wait(), nothing replied.
   void block(std::vector<std::string> keys, std::int64_t timeout_ms,
              std::vector<std::string> words = {}) {
     block_.push_back({std::move(keys), timeout_ms, std::move(words)});
   }
 
-  /// Number of receivers. Delivered after the execution, in order.
-  std::size_t publish(std::string_view channel, std::string_view payload);
+  /// Number of receivers. Delivered after the execution, in order. `sharded`: SPUBLISH, whose
+  /// channels are others.
+  std::size_t publish(std::string_view channel, std::string_view payload, bool sharded = false);
 
   /// All that was noted so far, to come back to.
   struct Mark {
@@ -107,11 +118,12 @@ class Context {
   // For the engine alone, between commands:
   bool take_replaced() noexcept { return std::exchange(replaced_, false); }
   std::vector<std::vector<std::string>>& effects() noexcept { return effects_; }
-  std::vector<std::string>& signalled() noexcept { return signalled_; }
+  std::vector<KeyOfDatabase>& signalled() noexcept { return signalled_; }
   std::vector<Block>& blocks() noexcept { return block_; }
   struct Published {
     std::string channel;
     std::string payload;
+    bool sharded = false;
   };
   std::vector<Published>& published() noexcept { return published_; }
 
@@ -120,10 +132,11 @@ class Context {
   Session& session_;
   std::int64_t now_us_;
   Allowance* allowance_ = nullptr;
+  bool in_transaction_ = false;
   bool replaced_ = false;
   std::size_t changes_ = 0;
   std::vector<std::vector<std::string>> effects_;
-  std::vector<std::string> signalled_;
+  std::vector<KeyOfDatabase> signalled_;
   std::vector<Block> block_;
   std::vector<Published> published_;
 };

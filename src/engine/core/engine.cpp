@@ -203,10 +203,10 @@ void Context::log_instead(Words command) {
   replaced_ = true;
 }
 
-std::size_t Context::publish(std::string_view channel, std::string_view payload) {
-  const std::size_t receivers = engine_.receivers ? engine_.receivers(channel) : 0;
+std::size_t Context::publish(std::string_view channel, std::string_view payload, bool sharded) {
+  const std::size_t receivers = engine_.receivers ? engine_.receivers(channel, sharded) : 0;
   if (engine_.receivers && receivers == 0) return 0;  // a later listener does not get this message
-  published_.push_back({std::string{channel}, std::string{payload}});
+  published_.push_back({std::string{channel}, std::string{payload}, sharded});
   return receivers;
 }
 

@@ -97,8 +97,8 @@ class Engine {
 
   // What only the surroundings know; each may be left empty.
 
-  /// How many listeners a channel has; set by EmbeddedStore.
-  std::function<std::size_t(std::string_view channel)> receivers;
+  /// How many listeners a channel has, or one of shards, which are others.
+  std::function<std::size_t(std::string_view channel, bool sharded)> receivers;
   /// All channels that have a listener, for PUBSUB CHANNELS.
   std::function<std::vector<std::string>()> channels;
   /// Appends "name:value\r\n" lines to a section of INFO ("server", "persistence" ...), given in

@@ -68,9 +68,11 @@ std::vector<std::string> Channels::names() const {
 void Channels::post(std::vector<Context::Published>& messages) {
   if (messages.empty()) return;
   const Lock lock{mutex_};
-  for (auto& message : messages)
+  for (auto& message : messages) {
+    if (message.sharded) continue;
     outbox_.push_back(
         {{Message::Kind::published, std::move(message.channel), std::move(message.payload)}});
+  }
   has_messages_.store(true, std::memory_order_release);
 }
 

@@ -57,7 +57,10 @@ LockedEngine::LockedEngine(Clock& clock, const ScriptLimits& scripts)
   if (!limits.clock) limits.clock = &clock;
   engine_.scripts().set_limits(limits);
   engine_.keeps_log = false;
-  engine_.receivers = [this](std::string_view channel) { return channels_->receivers(channel); };
+  engine_.receivers = [this](std::string_view channel, bool sharded) {
+    const auto here = sharded ? 0 : channels_->receivers(channel);
+    return here + (audience_ ? audience_->receivers(channel, sharded) : 0);
+  };
   engine_.channels = [this] { return channels_->names(); };
 }
 
@@ -148,62 +151,96 @@ std::optional<std::string> LockedEngine::before_write(const resp::CommandSpec& s
 // --- one execution ---
 
 template <class Run>
-ExecutionResult LockedEngine::Section::run(Run&& run) {
+Executed LockedEngine::Section::run(Session& session, Reply& reply, Run&& run) {
   const ClassicNumbers numbers;
   const auto now = locked_.now_us();
   locked_.expire(now, expired_at_once);
   if (locked_.committer_ && locked_.committer_->has_failed() != !locked_.refusal_.empty())
     locked_.note_failure();
-  Context context{locked_.engine_, locked_.session_, now};
-  ValueReply reply;
+  const int database = locked_.engine_.log_database;
+  Context context{locked_.engine_, session, now};
   run(context, reply);
-  ExecutionResult result;
-  if (auto& blocks = context.blocks(); !blocks.empty()) {
-    result.block = std::move(blocks.front());
-  } else {
-    result.reply = reply.take();
-  }
-  locked_.session_.database = 0;  // a script may have selected another
-  locked_.finish(context, result);
-  return result;
+  Executed executed;
+  if (auto& blocks = context.blocks(); !blocks.empty()) executed.block = std::move(blocks.front());
+  locked_.finish(context, executed, database);
+  return executed;
 }
 
-ExecutionResult LockedEngine::Section::run_command(Words words, const resp::CommandSpec* spec) {
-  return run([&](Context& context, Reply& reply) {
+Executed LockedEngine::Section::run_command(Session& session, Words words,
+                                            const resp::CommandSpec* spec, Reply& reply) {
+  return run(session, reply, [&](Context& context, Reply& to) {
     auto& engine = locked_.engine_;
     const auto* const command = engine.offered(spec);
     if (command && command->handler && spec->arity_fits(words.size()))
-      engine.run(context, *command, words, reply);
+      engine.run(context, *command, words, to);
     else
-      engine.execute(context, words, reply);
+      engine.execute(context, words, to);
   });
 }
 
+/// The reply as a Value.
+template <class Run>
+ExecutionResult to_value(const Session& session, Run&& run) {
+  ValueReply reply{session.protocol};
+  ExecutionResult result{run(reply), {}};
+  if (!result.block) result.reply = reply.take();
+  return result;
+}
+
 ExecutionResult LockedEngine::Section::execute(Words words, const resp::CommandSpec* spec) {
-  auto result = run_command(words, spec);
+  Session session;
+  auto result =
+      to_value(session, [&](Reply& reply) { return run_command(session, words, spec, reply); });
   serve_waiting();
   return result;
 }
 
 ExecutionResult LockedEngine::Section::execute(const Script& script, Words keys, Words args) {
-  auto result = run([&](Context& context, Reply& reply) {
-    locked_.engine_.scripts().run(context, script, {keys, args}, reply);
+  Session session;
+  auto result = to_value(session, [&](Reply& reply) {
+    return run(session, reply, [&](Context& context, Reply& to) {
+      locked_.engine_.scripts().run(context, script, {keys, args}, to);
+    });
   });
   serve_waiting();
   return result;
 }
 
-void LockedEngine::finish(Context& context, ExecutionResult& result) {
+Executed LockedEngine::Section::execute(Session& session, Words words,
+                                        const resp::CommandSpec* spec, Reply& reply) {
+  auto executed = run_command(session, words, spec, reply);
+  if (!locked_.signalled_.empty()) serve_waiting();
+  return executed;
+}
+
+Executed LockedEngine::Section::execute_together(Session& session, Reply& reply,
+                                                 const std::function<void(Context&)>& commands) {
+  auto executed = run(session, reply, [&](Context& context, Reply&) {
+    context.begin_transaction();
+    commands(context);
+  });
+  serve_waiting();
+  return executed;
+}
+
+void LockedEngine::finish(Context& context, Executed& executed, int database) {
   // In memory nothing is logged. What was published was heard.
-  result.wrote =
+  executed.wrote =
       context.changes() > 0 || !context.effects().empty() || !context.published().empty();
   // A read waits, too: what it shows may be lost until it is committed, or is lost already.
-  if (committer_) result.position = committer_->append(context.effects(), context.now_us());
+  if (committer_) executed.position = committer_->append(context.effects(), context.now_us());
+  if (audience_)
+    for (const auto& message : context.published()) audience_->publish(message);
   channels_->post(context.published());
-  trackers_.post(context.effects());
+  tell(context, database, &context.session());
   auto& signalled = context.signalled();
   if (!waiting_.empty()) std::ranges::move(signalled, std::back_inserter(signalled_));
   plan_expiry(context.now_us());
+}
+
+void LockedEngine::tell(Context& context, int database, const Session* by) {
+  trackers_.post(context.effects());
+  if (audience_ && !context.effects().empty()) audience_->changed(context.effects(), database, by);
 }
 
 void LockedEngine::note_failure() {
@@ -213,17 +250,35 @@ void LockedEngine::note_failure() {
 
 // --- calls that wait ---
 
+ExecutionResult LockedEngine::Section::run_waiting(const WaitingCall& call) {
+  Session session = call.session;
+  return to_value(session, [&](Reply& reply) {
+    return run_command(session, views(call.words), nullptr, reply);
+  });
+}
+
 void LockedEngine::Section::execute_or_wait(const WaitingCalls::Call& call) {
-  auto result = run_command(views(call->words));
-  if (result.block) {
-    call->keys = std::move(result.block->keys);
-    call->timeout_ms = result.block->timeout_ms;
-    if (!result.block->words.empty()) call->words = std::move(result.block->words);
-    locked_.waiting_.add(call);
-  } else {
+  auto result = run_waiting(*call);
+  if (result.block)
+    wait(call, *std::move(result.block));
+  else
     serve(call, std::move(result));
-  }
   serve_waiting();
+}
+
+void LockedEngine::Section::wait(const WaitingCalls::Call& call, Block&& block) {
+  call->keys = std::move(block.keys);
+  call->timeout_ms = block.timeout_ms;
+  if (!block.words.empty()) call->words = std::move(block.words);
+  locked_.waiting_.add(call);
+}
+
+bool LockedEngine::Section::has_key(const KeyOfDatabase& key) {
+  constexpr auto before_all_time = std::numeric_limits<std::int64_t>::min();
+  const Entry* const entry =
+      locked_.engine_.keyspace(key.database).find_entry(key.key, before_all_time);
+  return entry &&
+         (entry->expiry_ms == Keyspace::never || entry->expiry_ms >= locked_.now_us() / 1000);
 }
 
 void LockedEngine::Section::serve(const WaitingCalls::Call& call, ExecutionResult&& result) {
@@ -242,7 +297,7 @@ void LockedEngine::Section::serve_waiting() {
     const auto key = locked_.signalled_[i];
     for (const auto& call : locked_.waiting_.of(key)) {
       if (!call->is_waiting) continue;
-      auto result = run_command(views(call->words));
+      auto result = run_waiting(*call);
       if (result.block) continue;
       locked_.waiting_.remove(*call);
       serve(call, std::move(result));
@@ -253,7 +308,7 @@ void LockedEngine::Section::serve_waiting() {
 
 LockedEngine::Section::~Section() {
   lock_.unlock();
-  for (const auto& call : served_) call->done.complete();
+  for (const auto& call : served_) call->served();
   locked_.channels_->deliver();
   locked_.trackers_.deliver();
 }
@@ -261,13 +316,14 @@ LockedEngine::Section::~Section() {
 // --- expiry ---
 
 void LockedEngine::expire(std::int64_t now_us, std::size_t most) {
-  engine_.keeps_log = committer_ || trackers_.any();
+  engine_.keeps_log = committer_ || trackers_.any() || (audience_ && audience_->wants_effects());
   if (engine_.soonest_expiry_ms() >= now_us / 1000) return;
+  const int database = engine_.log_database;
   Context context{engine_, session_, now_us};
   engine_.expire_some(context, most);
   engine_.find_soonest_expiry();
   if (committer_) committer_->append(context.effects(), now_us);
-  trackers_.post(context.effects());
+  tell(context, database, nullptr);
 }
 
 void LockedEngine::plan_expiry(std::int64_t now_us) {

@@ -105,6 +105,18 @@ bool LogCommitter::enroll(Wait& wait) {
   return true;
 }
 
+namespace {
+
+Task<void> wait_for(LogCommitter& committer, std::uint64_t position) {
+  co_await LogCommitter::Wait{committer, position, Effect::unknown};
+}
+
+}  // namespace
+
+void LogCommitter::commit(std::uint64_t position) {
+  if (!is_committed(position)) wait_for(*this, position).get();
+}
+
 void LogCommitter::commit_soon() {
   const Lock lock{mutex_};
   if (has_work()) wake_thread();

@@ -79,6 +79,8 @@ class LogCommitter final : public Driver {
     std::optional<Error> error_;
   };
 
+  /// Blocks until the position is committed. Throws Error as Wait.
+  void commit(std::uint64_t position);
   /// No caller waits for what was appended: the background thread commits it.
   void commit_soon();
 

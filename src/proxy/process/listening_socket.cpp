@@ -50,17 +50,6 @@ ListeningSocket ListeningSocket::open(const net::Endpoint& endpoint, unsigned pe
   }
 }
 
-std::uint16_t ListeningSocket::port() const {
-  net::Address address;
-  address.size = sizeof address.storage;
-  if (::getsockname(descriptor(), reinterpret_cast<sockaddr*>(&address.storage), &address.size) !=
-      0)
-    return 0;
-  sockaddr_in6 in{};  // the port lies at the same place in both families
-  std::memcpy(&in, &address.storage, sizeof in);
-  return ntohs(in.sin6_port);
-}
-
 ListeningSocket open_socket(std::string_view, const net::Endpoint& endpoint) {
   return ListeningSocket::open(endpoint);
 }

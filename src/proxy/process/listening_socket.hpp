@@ -29,7 +29,7 @@ class ListeningSocket {
 
   int descriptor() const noexcept { return listener_.descriptor(); }
   /// Of a TCP socket: the port, also where the caller asked for 0.
-  std::uint16_t port() const;
+  std::uint16_t port() const noexcept { return listener_.port(); }
   /// From now on the destructor removes this file.
   void take_path(std::string path) { path_ = std::move(path); }
   /// Another process listens here too: the file stays.

@@ -1,0 +1,133 @@
+#include "port/audience.hpp"
+
+#include "base/integer.hpp"
+#include "port/connection.hpp"
+#include "resp/command_table.hpp"
+#include "resp/glob.hpp"
+#include "resp/writer.hpp"
+
+namespace sluice::port {
+namespace {
+
+/// A message to all who hear it, written once in each protocol.
+class Announcement {
+ public:
+  template <class... Words>
+  explicit Announcement(const Words&... words) {
+    for (const int protocol : {2, 3}) {
+      resp::ReplyWriter writer{forms_[protocol - 2], protocol};
+      writer.push(sizeof...(words));
+      writer.items(words...);
+    }
+  }
+  void tell(Connection& connection) const {
+    connection.say(forms_[connection.session().protocol - 2]);
+  }
+
+ private:
+  std::string forms_[2];
+};
+
+}  // namespace
+
+bool Audience::listen(Connection& connection, Listening kind, std::string_view name) {
+  return of(kind)[std::string{name}].insert(&connection).second;
+}
+
+bool Audience::leave(Connection& connection, Listening kind, std::string_view name) {
+  const auto found = of(kind).find(name);
+  if (found == of(kind).end()) return false;
+  const bool was_there = found->second.erase(&connection) > 0;
+  if (found->second.empty()) of(kind).erase(found);
+  return was_there;
+}
+
+std::vector<std::string_view> Audience::names(Listening kind) const {
+  std::vector<std::string_view> names;
+  for (const auto& [name, connections] : of(kind)) names.push_back(name);
+  return names;
+}
+
+std::size_t Audience::count(Listening kind, std::string_view name) const {
+  const auto found = of(kind).find(name);
+  return found == of(kind).end() ? 0 : found->second.size();
+}
+
+std::size_t Audience::receivers(std::string_view channel, bool sharded) const {
+  if (sharded) return count(Listening::shard, channel);
+  auto all = count(Listening::channel, channel);
+  for (const auto& [pattern, connections] : of(Listening::pattern))
+    if (resp::glob_matches(pattern, channel)) all += connections.size();
+  return all;
+}
+
+void Audience::publish(const engine::Context::Published& message) {
+  const auto& listeners = of(message.sharded ? Listening::shard : Listening::channel);
+  if (const auto found = listeners.find(message.channel); found != listeners.end()) {
+    const Announcement announcement{
+        message.sharded ? std::string_view{"smessage"} : std::string_view{"message"},
+        std::string_view{message.channel}, std::string_view{message.payload}};
+    for (Connection* const connection : found->second) announcement.tell(*connection);
+  }
+  if (message.sharded) return;
+  for (const auto& [pattern, connections] : of(Listening::pattern)) {
+    if (!resp::glob_matches(pattern, message.channel)) continue;
+    const Announcement announcement{std::string_view{"pmessage"}, std::string_view{pattern},
+                                    std::string_view{message.channel},
+                                    std::string_view{message.payload}};
+    for (Connection* const connection : connections) announcement.tell(*connection);
+  }
+}
+
+void Audience::watch(Watching& watching, engine::KeyOfDatabase key, bool is_there) {
+  watched_[key].insert(&watching);
+  watching.keys.emplace(std::move(key), is_there);
+}
+
+void Audience::unwatch(Watching& watching) {
+  for (const auto& [key, was_there] : watching.keys) {
+    const auto found = watched_.find(key);
+    found->second.erase(&watching);
+    if (found->second.empty()) watched_.erase(found);
+  }
+  watching = {};
+}
+
+void Audience::touch(const engine::KeyOfDatabase& key) {
+  const auto found = watched_.find(key);
+  if (found == watched_.end()) return;
+  for (Watching* const watching : found->second) watching->is_dirty = true;
+}
+
+void Audience::touch_all(std::optional<int> database) {
+  for (const auto& [key, watchings] : watched_) {
+    if (database && key.database != *database) continue;
+    for (Watching* const watching : watchings)
+      if (watching->keys.at(key)) watching->is_dirty = true;
+  }
+}
+
+void Audience::changed(const std::vector<std::vector<std::string>>& effects, int database,
+                       const engine::Session*) {
+  if (watched_.empty()) return;
+  std::vector<std::size_t> positions;
+  for (const auto& effect : effects) {
+    const std::vector<std::string_view> words{effect.begin(), effect.end()};
+    if (words[0] == "SELECT") {
+      database = parse_integer<int>(words[1]).value_or(0);
+      continue;
+    }
+    const auto* const spec = resp::find_command(words);
+    if (!spec) continue;
+    if (!resp::keys_of(*spec, words, positions) || positions.empty()) {
+      const bool here = spec->name == "flushdb";
+      touch_all(here ? std::optional{database} : std::nullopt);
+    }
+    for (const auto at : positions) {
+      touch({database, effect[at]});
+      if (spec->name == "copy" || spec->name == "move") touch_all(std::nullopt);
+    }
+  }
+}
+
+}  // namespace sluice::port

@@ -1,0 +1,63 @@
+/// Which connections hear of what: channels, patterns, channels of shards; and of which keys they
+/// want to know that they changed (WATCH).
+///
+/// Threads: under the engine's lock.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/embedded/locked_engine.hpp"
+
+namespace sluice::port {
+
+class Connection;
+
+enum class Listening : std::uint8_t { channel, pattern, shard };
+
+/// The keys that a connection watches, and whether one of them has changed.
+struct Watching {
+  std::map<engine::KeyOfDatabase, bool> keys;  ///< with: whether the key was there
+  bool is_dirty = false;
+};
+
+class Audience final : public engine::Audience {
+ public:
+  using Names = std::set<std::string, std::less<>>;
+
+  /// False: it does so already, or did not.
+  bool listen(Connection& connection, Listening kind, std::string_view name);
+  bool leave(Connection& connection, Listening kind, std::string_view name);
+  /// With at least one listener.
+  std::vector<std::string_view> names(Listening kind) const;
+  std::size_t count(Listening kind, std::string_view name) const;
+  std::size_t size(Listening kind) const noexcept { return of(kind).size(); }
+
+  void watch(Watching& watching, engine::KeyOfDatabase key, bool is_there);
+  void unwatch(Watching& watching);
+
+  std::size_t receivers(std::string_view channel, bool sharded) const override;
+  void publish(const engine::Context::Published& message) override;
+  bool wants_effects() const override { return !watched_.empty(); }
+  void changed(const std::vector<std::vector<std::string>>& effects, int database,
+               const engine::Session* by) override;
+
+ private:
+  using Listeners = std::map<std::string, std::set<Connection*>, std::less<>>;
+  Listeners& of(Listening kind) noexcept { return listeners_[static_cast<std::size_t>(kind)]; }
+  const Listeners& of(Listening kind) const noexcept {
+    return listeners_[static_cast<std::size_t>(kind)];
+  }
+  void touch(const engine::KeyOfDatabase& key);
+  /// All keys of a database, or of all, that were there.
+  void touch_all(std::optional<int> database);
+
+  Listeners listeners_[3];
+  std::map<engine::KeyOfDatabase, std::set<Watching*>> watched_;
+};
+
+}  // namespace sluice::port

@@ -1,0 +1,136 @@
+/// A client's connection: its requests one by one, its session, its place in the audience.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/embedded/locked_engine.hpp"
+#include "loop/stream.hpp"
+#include "port/audience.hpp"
+#include "port/wire_reply.hpp"
+#include "resp/command_table.hpp"
+#include "resp/request_parser.hpp"
+
+namespace sluice::port {
+
+using Words = std::span<const std::string_view>;
+
+class Port;
+class PortThread;
+
+class Connection final : public loop::Stream {
+ public:
+  Connection(PortThread& thread, std::unique_ptr<net::Transport> transport, std::uint64_t id);
+  ~Connection() override;
+
+  std::uint64_t id() const noexcept { return id_; }
+  PortThread& thread() const noexcept { return thread_; }
+  const engine::Session& session() const noexcept { return session_; }
+  SteadyTime last_active() const noexcept { return last_active_; }
+  bool is_waiting() const noexcept { return waits_; }
+  /// In its thread, of one that waits: CLIENT UNBLOCK.
+  void unblock(bool with_error);
+  /// Any thread, under the engine's lock: CLIENT KILL.
+  void end_soon();
+  /// In its thread: what has to be in the log before more is said.
+  void await(std::uint64_t position) noexcept { position_ = std::max(position_, position); }
+  bool is_listening() const noexcept;
+
+  /// What the server says by itself. Any thread, under the engine's lock.
+  void say(std::string_view bytes);
+  /// In its thread: what was kept until the log had it.
+  void committed();
+  /// In its thread: the call that it waits in has its reply, or waits no more with `reply`.
+  void served(engine::WaitingCall& call);
+  void stop_waiting(std::string_view reply);
+  /// In its thread.
+  void close() noexcept;
+  void close_later();
+  void end_pause();
+  /// In its thread: it is told something.
+  void hear(std::string_view bytes);
+  /// CLIENT LIST's line. Under the engine's lock.
+  std::string describe() const;
+
+ private:
+  struct Verb;
+  static const Verb* verb_of(const resp::CommandSpec& spec) noexcept;
+  static const std::vector<Verb>& verbs();
+
+  // loop::Stream
+  std::size_t consume(std::string_view bytes) override;
+  std::size_t missing() const noexcept override { return parser_ ? parser_->missing() : 1; }
+  void ended(int error) override;
+  void hung_up() override;
+  void flushed() override;
+
+  Port& port() const noexcept;
+  bool reads() const noexcept { return !closing_ && !call_ && !paused_by_client_ && !is_ahead_; }
+  std::size_t serve_all(std::string_view bytes);
+  void serve(Words words);
+  bool is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply);
+  void execute(Words words, const resp::CommandSpec* spec, WireReply& reply);
+  void pong(Words words, WireReply& reply);
+  void wait(Words words, engine::Block&& block);
+  void time_out();
+  void end_wait() noexcept;
+  void queue(Words words, const resp::CommandSpec* spec, WireReply& reply);
+  bool is_paused(const resp::CommandSpec* spec);
+  void deliver();
+  void forget();
+
+  using Serve = void(Words words, WireReply& reply);
+  // verbs.cpp: who the client is, and how it speaks
+  Serve auth, hello, quit, reset, client_id, client_getname, client_setname, client_setinfo,
+      client_list, client_info, client_kill, client_reply, client_pause, client_unpause,
+      client_unblock, client_no_touch, acl_whoami, shutdown;
+  bool log_in(std::string_view user, std::string_view password, WireReply& reply);
+  // transaction.cpp
+  Serve multi, exec, discard, watch, unwatch;
+  // subscription.cpp
+  Serve subscribe, psubscribe, ssubscribe, unsubscribe, punsubscribe, sunsubscribe, pubsub_channels,
+      pubsub_numsub, pubsub_numpat, pubsub_shardchannels, pubsub_shardnumsub;
+  void listen(Listening kind, std::string_view verb, Words names, WireReply& reply);
+  void leave(Listening kind, std::string_view verb, Words names, WireReply& reply);
+  void tell_names(Listening kind, Words words, WireReply& reply);
+  void tell_counts(Listening kind, Words words, WireReply& reply);
+  void tell_listening(std::string_view verb, const std::string_view* name, Listening kind,
+                      WireReply& reply);
+  std::size_t listens_to(Listening kind) const noexcept;
+
+  PortThread& thread_;
+  const std::uint64_t id_;
+  const std::string address_;
+  engine::Session session_{.database = 0, .protocol = 2};
+  std::unique_ptr<resp::RequestParser> parser_;  // of a request that is not whole
+  std::string kept_;                             // to be sent when the log has it
+  std::shared_ptr<engine::WaitingCall> call_;
+  loop::Loop::TimerId call_timer_{};
+  const SteadyTime begun_;
+  std::uint64_t position_ = 0;  // in the log, of what its replies have seen
+  // Other threads read these, to list it.
+  std::atomic<SteadyTime> last_active_;
+  std::atomic<const resp::CommandSpec*> last_command_{nullptr};
+  std::atomic<bool> waits_{false};
+  std::atomic<int> in_queue_{-1};                 // commands of a transaction
+  std::string name_, library_, library_version_;  // changed under the engine's lock
+  bool logged_in_;
+  bool closing_ = false;
+  bool is_ahead_ = false;  // it reads its replies too slowly
+  bool paused_by_client_ = false;
+  std::uint8_t muted_ = 0;  // CLIENT REPLY: so many requests get no reply, 255 for ever
+
+  bool in_transaction_ = false;
+  bool spoilt_ = false;
+  std::vector<std::vector<std::string>> queued_;
+  Watching watching_;
+  std::set<std::string, std::less<>> listening_[3];
+};
+
+}  // namespace sluice::port

@@ -1,0 +1,97 @@
+/// The engine at a port: threads with connections, in front of one engine.
+///
+/// Guarantee: the commands of a connection take effect in their order, each at one moment between
+///   its request and its reply, under the engine's lock, whichever thread the connection has. A
+///   reply is sent when the log has what it may have seen, as Fsync says; a connection whose reply
+///   cannot be kept so is closed without it.
+/// Threads: those of its own. Port's functions may be called by any.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/embedded/opened_engine.hpp"
+#include "net/endpoint.hpp"
+#include "net/server_socket.hpp"
+#include "port/audience.hpp"
+
+namespace sluice::port {
+
+class Connection;
+class PortThread;
+
+struct PortSettings {
+  std::vector<net::Endpoint> listen;
+  unsigned unix_permissions = 0700;
+  /// Of the user "default"; empty: none is asked for.
+  std::string password;
+  std::size_t threads = 1;
+  std::size_t most_clients = 10'000;
+  /// A connection that asks nothing for so long is closed; 0: none.
+  std::chrono::seconds idle_timeout{0};
+  /// Without a password strangers from other machines are refused, though the port is open to them.
+  bool is_protected = true;
+};
+
+class Port {
+ public:
+  /// Listens, and serves from now on. Throws Error, std::system_error (an address is in use).
+  Port(engine::OpenedEngine& opened, PortSettings settings);
+  ~Port();
+
+  /// Blocks until a client says SHUTDOWN, or stop() is called.
+  void wait();
+  /// Any thread.
+  void stop() noexcept;
+
+  /// Where it listens; a port that was given as 0 is the one that the kernel chose.
+  const std::vector<net::Endpoint>& listens_at() const noexcept { return settings_.listen; }
+
+  // For its threads and connections:
+
+  engine::OpenedEngine& opened() noexcept { return opened_; }
+  engine::LockedEngine& engine() noexcept { return opened_.engine(); }
+  const PortSettings& settings() const noexcept { return settings_; }
+  Clock& clock() noexcept { return opened_.engine().clock(); }
+  std::uint64_t next_id() noexcept { return ++last_id_; }
+
+  /// A place for one more client. False: there are as many as may be.
+  bool enter() noexcept;
+  void leave() noexcept { --clients_here_; }
+  std::size_t clients_here() const noexcept { return clients_here_; }
+
+  // Under the engine's lock:
+
+  Audience& audience() noexcept { return audience_; }
+  std::map<std::uint64_t, Connection*>& connections() noexcept { return connections_; }
+
+  // Any thread:
+
+  /// Commands of clients wait until then, or those that write.
+  void pause_clients(SteadyTime until, bool writes_alone);
+  bool is_paused(SteadyTime now) const noexcept { return paused_until_.load() > now; }
+  bool pauses_writes_alone() const noexcept { return pauses_writes_alone_; }
+
+ private:
+  void listen();
+  void tell_info();
+
+  engine::OpenedEngine& opened_;
+  PortSettings settings_;
+  Audience audience_;
+  std::map<std::uint64_t, Connection*> connections_;
+  std::atomic<SteadyTime> paused_until_{SteadyTime::min()};
+  std::atomic<bool> pauses_writes_alone_{false};
+  std::atomic<std::uint64_t> last_id_{0};
+  std::atomic<std::size_t> clients_here_{0};
+  std::vector<net::ServerSocket> listeners_;
+  std::vector<std::unique_ptr<PortThread>> threads_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace sluice::port
