@@ -18,14 +18,13 @@ const Resend = ({sale, kind, id, then}) => html`
 const tries = (n, next) => (n > 0 && next ? html`<div><span>${count(n)},</span> <span>next ${moment(next)}</span></div>` : count(n));
 const idOf = row => row.id ?? `${row.order}:${row.seq}`;
 
-/** `target`: how the shop takes them, as the sale's `messages`. */
-export const messageColumns = (sale, target, then) => [
+export const messageColumns = (sale, then) => [
   {head: 'Order', cell: ({order, data}) => html`<${OrderLink} sale=${sale} number=${order === '0' ? '' : data.order ?? order} />`, kind: 'fixed'},
   {head: 'Message', cell: ({type, seq, data}) => `${type} (${seq})${data.amount ? `, ${money(data.amount, data.currency)}` : ''}`, kind: 'wide'},
   {head: 'Since', cell: ({at}) => moment(at), kind: 'fixed'},
-  {head: 'State', cell: ({state, note}) => (state !== 'due' ? state : target?.stopped > 0 ? 'stopped' : note ? 'tried again' : state)},
-  {head: 'Attempts', cell: row => tries(row.attempts, row.state === 'due' && row.note && !target?.stopped && row.next_at), kind: 'parts'},
-  {head: 'Why', cell: ({note, state}) => [note, state === 'due' && target?.stopped > 0 && 'the receiver has stopped all: when it takes them again, press Send now'].filter(Boolean).join('; ') || '–', kind: 'wide'},
+  {head: 'State', cell: ({state, note}) => (state === 'due' && note ? 'tried again' : state)},
+  {head: 'Attempts', cell: row => tries(row.attempts, row.note && row.next_at), kind: 'parts'},
+  {head: 'Why', cell: ({note}) => note || '–', kind: 'wide'},
   {head: 'Send', cell: row => row.state !== 'done' && html`<${Resend} sale=${sale} kind="messages" id=${idOf(row)} then=${then} />`},
 ];
 

@@ -27,7 +27,7 @@ export function Order({sale, rest: [number]}) {
     </section>
     ${list('Payments', paymentColumns(reload, sale.name), order.payments, row => `${row.provider} ${row.event}`)}
     ${list('Refunds', refundColumns(sale.name, reload), order.refunds?.map(row => ({...row, order: order.number})), row => row.key)}
-    ${list('Webhooks', messageColumns(sale.name, sale.last.messages, reload), order.messages?.map(row => ({...row, order: order.number, id: `${row.order}:${row.seq}`})), row => row.seq)}
+    ${list('Webhooks', messageColumns(sale.name, reload), order.messages?.map(row => ({...row, order: order.number, id: `${row.order}:${row.seq}`})), row => row.seq)}
     ${list('History', historyColumns, order.history, row => `${row.at} ${row.event}`)}`;
 }
 

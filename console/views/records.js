@@ -80,7 +80,7 @@ export function Messages({sale}) {
     </div>
     <p class="small">What happened to orders is told to your shop. What it does not take is sent again, and given up after two days.</p>
     <${Pages} pages=${pages} empty=${empty}>
-      ${rows => html`<${Table} caption="Messages" columns=${messageColumns(sale.name, messages, pages.reload)} rows=${rows} keyOf=${row => row.id} />`}
+      ${rows => html`<${Table} caption="Messages" columns=${messageColumns(sale.name, pages.reload)} rows=${rows} keyOf=${row => row.id} />`}
     <//>`;
 }
 

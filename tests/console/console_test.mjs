@@ -410,7 +410,7 @@ test('Console.SV12_WhatTheReceiverHasStoppedIsSaidAndBegunAgain', async t => {
   await visit(page, '#/sales/tea/messages', 'tea');
   await shows(page, 'Stopped by the receiver since');
   await shows(page, 'answered 410');
-  await shows(page, 'when it takes them again, press Send now');
+  await shows(page, 'its receiver wants no more');
   const rows = await page.$$eval('main [role=rowgroup]:not(.heads) [role=row]', all => all.map(each => each.innerText));
   for (const row of rows) assert.match(row, /^(?![^]*(next|tried again))[^]*\bstopped\b/);
   assert.equal(rows.length, 3);
