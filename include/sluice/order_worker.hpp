@@ -47,9 +47,10 @@ struct OrderWorkerOptions {
   /// An entry untouched for so long belongs to a dead worker. More than the longest transaction may
   /// take.
   std::chrono::milliseconds claim_after{30'000};
-  /// So often an entry is taken together with others by workers that die; failures of the database
-  /// do not count. Then it is tried alone, and becomes a dead letter when its worker dies again.
-  std::int64_t most_deliveries = 20;
+  /// So often, 1 to 1000, an entry is taken together with others by workers that die; failures of
+  /// the database do not count. Then it is tried alone, and becomes a dead letter when five workers
+  /// have died of it so. More: orders beside such an entry wait longer.
+  std::int64_t most_deliveries = 5;
   /// Pause after a failure of the database or store: doubles from the first to the longest, with
   /// jitter.
   std::chrono::milliseconds first_pause{50};

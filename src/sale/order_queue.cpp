@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sale/orders.lua.hpp"
 
 namespace sluice::sale {
 namespace {
+
+/// The count of deliveries of an entry that is tried alone goes on from here: it tells such tries
+/// from deliveries beside others.
+constexpr std::int64_t alone = 1'000'000;
 
 const std::string* find_field(const Value::Items& fields, std::string_view name) {
   for (std::size_t i = 0; i + 1 < fields.size(); i += 2)
@@ -113,12 +119,15 @@ OrderQueue::Claimed OrderQueue::claim(std::chrono::milliseconds idle, const std:
       .entries = entries_of(parts.at(1)), .suspects = {}, .next = parts.at(0).as_text()};
   const auto& suspects = parts.at(2).as_items();
   for (std::size_t i = 0; i + 1 < suspects.size(); i += 2)
-    claimed.suspects.push_back({suspects[i].as_text(), suspects[i + 1].as_integer()});
+    claimed.suspects.emplace(std::max<std::int64_t>(suspects[i + 1].as_integer() - alone, 0),
+                             suspects[i].as_text());
   return claimed;
 }
 
-std::optional<OrderEntry> OrderQueue::deliver(const std::string& id) {
-  auto entries = entries_of(store_.run({"XCLAIM", keys_.orders, group, consumer_, "0", id}).get());
+std::optional<OrderEntry> OrderQueue::deliver_alone(const std::string& id, std::int64_t tries) {
+  const auto count = fmt::to_string(alone + tries + 1);
+  auto entries = entries_of(
+      store_.run({"XCLAIM", keys_.orders, group, consumer_, "0", id, "RETRYCOUNT", count}).get());
   if (entries.empty()) return std::nullopt;
   return std::move(entries.front());
 }

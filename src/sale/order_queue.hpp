@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,22 +43,19 @@ class OrderQueue {
   /// Waits up to `wait` for entries.
   std::vector<OrderEntry> read(std::size_t most, std::chrono::milliseconds wait);
 
-  /// An entry that was delivered so often that its workers seem to die of it.
-  struct Suspect {
-    std::string id;
-    std::int64_t deliveries;
-  };
+  /// Ids of entries of which workers may die, those first that were tried alone least often.
+  using Suspects = std::multimap<std::int64_t, std::string>;
   struct Claimed {
     std::vector<OrderEntry> entries;
-    std::vector<Suspect> suspects;  ///< delivered `most_deliveries` times or more before
-    std::string next;               ///< where to go on; "0-0": the end was reached
+    Suspects suspects;  ///< delivered `most_deliveries` times or more before
+    std::string next;   ///< where to go on; "0-0": the end was reached
   };
   /// Takes over entries that nobody touched for `idle`, from `start` on. Counts a delivery of each
   /// entry, and none of the suspects.
   Claimed claim(std::chrono::milliseconds idle, const std::string& start, std::size_t most,
                 std::int64_t most_deliveries);
-  /// Counts a delivery of a suspect. Empty: another worker has dealt with it.
-  std::optional<OrderEntry> deliver(const std::string& id);
+  /// Counts a try of a suspect alone, after so many. Empty: another worker has dealt with it.
+  std::optional<OrderEntry> deliver_alone(const std::string& id, std::int64_t tries);
 
   struct Adopted {
     std::vector<OrderEntry> entries;

@@ -30,10 +30,10 @@ void check(const OrderWorkerOptions& options) {
                                                 options.batch, largest_batch)};
   if (options.claim_after.count() < 1 || options.idle_wait.count() < 1 ||
       options.first_pause.count() < 1 || options.longest_pause < options.first_pause ||
-      options.most_deliveries < 1)
+      options.most_deliveries < 1 || options.most_deliveries > 1000)
     throw Error{Errc::bad_argument,
-                "a worker's times and most_deliveries must be positive, and longest_pause not "
-                "below first_pause"};
+                "a worker's times must be positive, longest_pause not below first_pause, and "
+                "most_deliveries 1 to 1000"};
 }
 
 using namespace std::chrono_literals;
@@ -48,6 +48,11 @@ struct IsArchived {};
 constexpr auto pause_between_deadlines = 500ms;
 /// Each is a transaction, and orders wait meanwhile.
 constexpr std::size_t most_settled = 100;
+
+/// Workers that an order may end while it is tried alone. A kill seldom hits the same one twice.
+constexpr std::int64_t most_tries_alone = 5;
+/// New orders wait while some are tried alone.
+constexpr auto longest_tries_alone = 100ms;
 
 /// One script that looks at so many entries holds up a server for a millisecond.
 constexpr std::size_t most_looked_at = 1000;
@@ -147,8 +152,8 @@ class OrderWorker::Impl {
 
   Entries take(const std::stop_token& stop, bool may_wait);
   Entries reread();
-  Entries take_over(const std::stop_token& stop);
-  Entries claim(const std::stop_token& stop);
+  Entries take_over();
+  Entries claim();
   void settle_some();
   void look_at_deadlines();
   struct Money {
@@ -158,7 +163,9 @@ class OrderWorker::Impl {
   };
   Money bring_in_money();
   void recover_if_needed();
-  bool try_alone(const sale::OrderQueue::Suspect& suspect, const std::stop_token& stop);
+  bool has_more() const noexcept { return settle_from_ || !suspects_.empty(); }
+  void try_suspects(const std::stop_token& stop);
+  bool try_alone(const std::string& id, std::int64_t tries, const std::stop_token& stop);
   void read_ahead();
   Entries await_read_ahead();
   bool bring_in(Entries entries, const std::stop_token& stop, bool reads_ahead = true);
@@ -197,7 +204,8 @@ class OrderWorker::Impl {
   std::unique_ptr<ReadAhead> ahead_;
   SteadyTime next_claim_{};
   std::string claim_from_{queue_start};
-  std::string adopt_from_;  // empty: claims come first
+  sale::OrderQueue::Suspects suspects_;  // of the last round of claims
+  std::string adopt_from_;               // empty: claims come first
   /// Where entries may be pending for this worker that it does not have: it dropped them, or lost
   /// the reply that brought them. Empty: nowhere.
   std::string reread_from_;
@@ -238,7 +246,7 @@ void OrderWorker::Impl::bring_in_all(const std::stop_token& stop, bool until_emp
   while (ready && (!stop.stop_requested() || ahead_ || !reread_from_.empty())) {
     Entries entries;
     ready = attempt(stop, [&] { entries = take(stop, !until_empty); });
-    if (entries.empty() && until_empty && !settle_from_) break;
+    if (entries.empty() && until_empty && !has_more()) break;
     if (!entries.empty()) ready = ready && bring_in(std::move(entries), stop);
   }
 }
@@ -361,12 +369,13 @@ OrderWorker::Impl::Entries OrderWorker::Impl::take(const std::stop_token& stop, 
   if (clock_.steady() >= next_look_at_deadlines_) look_at_deadlines();
   if (clock_.steady() >= next_settling_) settle_some();
   while (clock_.steady() >= next_claim_)
-    if (auto entries = take_over(stop); !entries.empty()) return entries;
-  if (may_wait && !settle_from_ && options_.blocks)
+    if (auto entries = take_over(); !entries.empty()) return entries;
+  try_suspects(stop);
+  if (may_wait && !has_more() && options_.blocks)
     return queue_.read(options_.batch, options_.idle_wait);
   read_ahead();
   auto entries = await_read_ahead();
-  if (entries.empty() && may_wait && !settle_from_) rest(options_.idle_wait, stop);
+  if (entries.empty() && may_wait && !has_more()) rest(options_.idle_wait, stop);
   return entries;
 }
 
@@ -399,9 +408,9 @@ OrderWorker::Impl::Entries OrderWorker::Impl::reread() {
 
 /// Entries that no live worker has, a page at a time until all were looked at: those of dead
 /// workers, then those that were handed to nobody.
-OrderWorker::Impl::Entries OrderWorker::Impl::take_over(const std::stop_token& stop) {
+OrderWorker::Impl::Entries OrderWorker::Impl::take_over() {
   if (adopt_from_.empty()) {
-    auto entries = claim(stop);
+    auto entries = claim();
     if (claim_from_ == queue_start) adopt_from_ = "-";
     return entries;
   }
@@ -481,39 +490,50 @@ void OrderWorker::Impl::recover_if_needed() {
   const auto done = sale::recover_if_needed(store_, sale_.name, orders_);
   if (!done) return;
   log(LogLevel::warning,
-      fmt::format("sale '{}' is recovered: its store was lost, or another one; {} orders restored, "
-                  "{} sent again, {} gaps{}",
-                  sale_.name, done->restored, done->sent_again, done->gaps,
-                  done->made_again ? ", made again" : ""));
+      fmt::format("sale '{}' is recovered, since {}: {} orders restored, {} sent again, {} gaps",
+                  sale_.name,
+                  done->made_again       ? "its store had lost it"
+                  : done->reason.empty() ? "its store was started again, or is another server"
+                                         : done->reason,
+                  done->restored, done->sent_again, done->gaps));
   record([](WorkerProgress& progress) { ++progress.recoveries; });
 }
 
-/// Entries of dead workers.
-OrderWorker::Impl::Entries OrderWorker::Impl::claim(const std::stop_token& stop) {
+/// Entries of dead workers. Suspects that had no turn since the last round are claimed again.
+OrderWorker::Impl::Entries OrderWorker::Impl::claim() {
+  if (claim_from_ == queue_start) suspects_.clear();
   auto claimed =
       queue_.claim(options_.claim_after, claim_from_, options_.batch, options_.most_deliveries);
   claim_from_ = claimed.next;
   record([&](WorkerProgress& progress) {
     progress.claimed += claimed.entries.size() + claimed.suspects.size();
   });
-  for (const auto& suspect : claimed.suspects)
-    if (!try_alone(suspect, stop)) break;
+  suspects_.merge(claimed.suspects);
   return std::move(claimed.entries);
 }
 
 /// Of a batch whose workers die one order may be the cause, and the others are not: so each is
-/// tried alone, once, and the one that its worker died of is buried by the next. False: `stop`
-/// came.
-bool OrderWorker::Impl::try_alone(const sale::OrderQueue::Suspect& suspect,
+/// tried alone, with nothing else in hand, those last that workers have died of alone.
+void OrderWorker::Impl::try_suspects(const std::stop_token& stop) {
+  const auto end = clock_.steady() + longest_tries_alone;
+  bool goes_on = true;
+  while (goes_on && !suspects_.empty() && clock_.steady() < end) {
+    const auto suspect = suspects_.extract(suspects_.begin());
+    goes_on = try_alone(suspect.mapped(), suspect.key(), stop);
+  }
+}
+
+/// False: `stop` came.
+bool OrderWorker::Impl::try_alone(const std::string& id, std::int64_t tries,
                                   const std::stop_token& stop) {
   // Workers may also have died of a database that was away. A write that succeeds now says that it
   // is not.
   if (!attempt(stop, [&] { orders_.add_sale(sale_.name, sale_.stock); })) return false;
-  if (suspect.deliveries > options_.most_deliveries) {
-    bury(suspect.id, fmt::format("delivered {} times and never finished", suspect.deliveries));
+  if (tries >= most_tries_alone) {
+    bury(id, fmt::format("tried alone {} times and never finished", tries));
     return true;
   }
-  auto entry = queue_.deliver(suspect.id);
+  auto entry = queue_.deliver_alone(id, tries);
   if (!entry) return true;
   Entries alone;
   alone.push_back(std::move(*entry));
@@ -594,7 +614,7 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, b
   kept_at_.reset();
   // Not when it is time to claim: under a backlog the dead workers' entries would never have their
   // turn.
-  if (reads_ahead && !stop.stop_requested() &&
+  if (reads_ahead && suspects_.empty() && !stop.stop_requested() &&
       clock_.steady() < std::min({next_claim_, next_settling_, next_look_at_deadlines_}))
     read_ahead();
   if (!attempt(stop, [&] { result = insert(orders, ids); })) return false;
@@ -622,12 +642,15 @@ bool OrderWorker::Impl::bring_in(Entries entries, const std::stop_token& stop, b
 
 InsertResult OrderWorker::Impl::insert(const std::vector<SaleOrder>& orders,
                                        const std::vector<std::string>& ids) {
+  InsertResult result;
   try {
-    return orders_.insert(sale_.name, orders, epoch_);
+    result = orders_.insert(sale_.name, orders, epoch_);
   } catch (const Error&) {
     keep(ids);
     throw;
   }
+  if (result.stale) keep(ids);
+  return result;
 }
 
 /// Entries that were read before the sale was recovered may be of a store that is gone. Those that
@@ -656,8 +679,8 @@ bool OrderWorker::Impl::begin_again(const std::stop_token& stop) {
   });
 }
 
-/// While the database is away the entries stay ours, so that no other worker takes them in vain;
-/// and restarts of this one do not make suspects of them.
+/// While the database is away, or the sale is being recovered, the entries stay ours, so that no
+/// other worker takes them in vain; and restarts of this one do not make suspects of them.
 void OrderWorker::Impl::keep(const std::vector<std::string>& ids) {
   if (ids.empty() || (kept_at_ && clock_.steady() < *kept_at_ + options_.claim_after / 3)) return;
   queue_.keep(ids);

@@ -180,6 +180,7 @@ http::Response OperateApi::act(const OperateCall& call, Asked& asked,
     entry.outcome = fmt::format("failed: {}", cut(failure.what()));
     add_found(entry, asked.found);
     journal_.end(id, entry);
+    if (const auto* const known = dynamic_cast<const Error*>(&failure)) throw ToldError{*known};
     throw;
   }
 }

@@ -230,29 +230,22 @@ http::Response show_order(Asked& asked, const Orders& connect) {
   return response;
 }
 
-/// For the journal: of which order, and what goes back.
-void note_taken_back(Asked& asked, const http::Response& response) {
-  const auto body = JsonValue::parse(response.body, {.bytes = 64 << 10});
-  const auto* const order = !body ? nullptr : response.status < 400 ? &*body : body->find("order");
-  const auto* const number = order ? order->find("number") : nullptr;
-  if (number && number->as_text()) asked.found.order = *number->as_text();
-  const auto* const back = body ? body->find("taken_back") : nullptr;
-  const auto* const refund = back ? back->find("refund") : nullptr;
-  if (refund && refund->as_integer()) asked.found.amount = *refund->as_integer();
-  if (const auto& terms = asked.offer->sale().definition().payment)
-    asked.found.currency = terms->currency;
-}
-
 http::Response refund_order(Asked& asked, const Orders& connect) {
   auto key = key_of(asked.request);
   if (!key) return std::move(key.error());
+  TakenBack taken;
   auto response = take_back(*asked.offer, connect(),
                             {.request = std::move(asked.request),
                              .asker = {},
                              .key = std::move(key->value),
                              .units = asked.count("units"),
-                             .reason = asked.text("reason")});
-  note_taken_back(asked, response);
+                             .reason = asked.text("reason")},
+                            taken);
+  const auto& terms = asked.offer->sale().definition().payment;
+  asked.found = {.sale = {},
+                 .order = std::move(taken.order),
+                 .amount = taken.refund,
+                 .currency = terms ? terms->currency : std::string{}};
   return response;
 }
 

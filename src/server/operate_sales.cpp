@@ -101,10 +101,9 @@ http::Response close_sale(Asked& asked, const Orders& orders) {
   try {
     sale.close(orders());
   } catch (const Error& failure) {
-    throw AdvisedError{
-        "the sale is closed in the store, and sells nothing more; close it again, so "
-        "that no recovery opens it",
-        failure};
+    throw ToldError{failure,
+                    "the sale is closed in the store, and sells nothing more; close it again, so "
+                    "that no recovery opens it: "};
   }
   return {.status = 204};
 }

@@ -165,6 +165,10 @@ Json json_of(const KeptPayment& kept) {
 }
 
 Json json_of(const OrderMessage& message) {
+  std::string note{cut(message.note)};
+  if (message.state == "stopped")
+    note += fmt::format("{}its receiver wants no more: when it does, send it again, or all",
+                        note.empty() ? "" : "; ");
   return Json::object(
       {{"order", fmt::to_string(message.order_id)},
        {"seq", message.seq},
@@ -173,7 +177,7 @@ Json json_of(const OrderMessage& message) {
        {"attempts", message.attempts},
        {"state", message.state},
        {"next_at", message.state == "due" ? Json{millisecond_text(message.due)} : Json{}},
-       {"note", cut(message.note)},
+       {"note", note},
        {"data", Json::raw(message.data)}});
 }
 

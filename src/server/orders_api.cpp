@@ -145,12 +145,13 @@ std::vector<const http::ProblemType*> problems_of_take_back() {
           &other_version,      &other_refund, &recovering,  &busy};
 }
 
-http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish) {
+http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish, TakenBack& taken) {
   using Outcome = UnitsResult::Outcome;
   auto& sale = offer.sale();
   const auto& name = offer.name();
   const auto found = find_order(offer, orders, wish.asker, wish.request.parameter("order"));
   if (!found) return http::problem(problems::no_order);
+  taken.order = found->order.number;
   if (!found->is_recorded) return not_yet("the database gets this order soon");
   if (is_other_version(sale, orders, wish, *found))
     return with_shown(problems::other_version, name, *found);
@@ -162,6 +163,7 @@ http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish)
   if (result.outcome == Outcome::ended) return with_shown(problems::order_ended, name, now);
   if (result.outcome == Outcome::too_many) return with_shown(problems::fewer_units, name, now);
   if (result.outcome == Outcome::other_units) return with_shown(problems::other_refund, name, now);
+  taken.refund = result.refund;
   auto json = json_of(name, now);
   json.add("taken_back", Json::object({{"units", result.units}, {"refund", result.refund}}));
   auto response = http::json(200, json);
@@ -211,7 +213,10 @@ void OrdersApi::refund(http::Request&& request, http::Responder&& respond) {
                                                               .reason = std::move(*reason)});
   in_background(
       threads_, subject, std::move(respond),
-      [offer = *offer, wish](OrderStore& orders) { return take_back(*offer, orders, *wish); },
+      [offer = *offer, wish](OrderStore& orders) {
+        TakenBack taken;
+        return take_back(*offer, orders, *wish, taken);
+      },
       (*offer)->name());
 }
 

@@ -25,8 +25,13 @@ struct TakeBack {
   std::int64_t units = 0;  ///< 0: all that are left
   std::string reason;
 };
+/// What was found, and goes back.
+struct TakenBack {
+  std::string order;  ///< its number
+  std::int64_t refund = 0;
+};
 /// Takes them back; answers with the order as it stands now. Blocks the thread.
-http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish);
+http::Response take_back(Offer& offer, OrderStore& orders, const TakeBack& wish, TakenBack& taken);
 /// Of its routes.
 std::vector<const http::ProblemType*> problems_of_take_back();
 

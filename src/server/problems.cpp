@@ -20,9 +20,9 @@ http::Response problem_of(const std::exception& failure, bool only_reads) {
     return http::problem(problems::bad_parameter, known->message());
   log(LogLevel::warning, failure.what());
   if (!known) return http::problem(http::problems::internal_error);
-  const auto* const advised = dynamic_cast<const AdvisedError*>(known);
+  const auto* const told = dynamic_cast<const ToldError*>(known);
   auto response =
-      http::problem(kind_of(*known, only_reads), advised ? advised->advice() : std::string{});
+      http::problem(kind_of(*known, only_reads), told ? told->message() : std::string{});
   http::add_retry_after(response, 1s);
   return response;
 }

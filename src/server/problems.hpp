@@ -3,7 +3,7 @@
 
 #include <exception>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "http/response.hpp"
 #include "sale/database_failure.hpp"
@@ -23,17 +23,12 @@ inline constexpr std::array all_problems{
 #undef PROBLEM
 };
 
-/// A failure of which a client is told what to do.
-class AdvisedError : public Error {
+/// A failure that is told in its own words, as to operators.
+class ToldError : public Error {
  public:
-  AdvisedError(std::string advice, const Error& failure)
+  explicit ToldError(const Error& failure, std::string_view advice = {})
       : Error{sale::is_of_database(failure) ? Errc::database : failure.errc(),
-              advice + ": " + failure.message(), failure.effect()},
-        advice_(std::move(advice)) {}
-  const std::string& advice() const noexcept { return advice_; }
-
- private:
-  std::string advice_;
+              std::string{advice} + failure.message(), failure.effect()} {}
 };
 
 /// A failure of the store, as an answer: whether the effect may have happened decides which. What

@@ -85,9 +85,6 @@ OrderWorkerOptions worker_options() {
   return {.batch = 500,
           .idle_wait = 20ms,
           .claim_after = 300ms,
-          // On a busy machine a worker may be killed twenty times before it has done its first
-          // batch, and that is the test's doing, not the orders'.
-          .most_deliveries = 1000,
           .first_pause = 5ms,
           .longest_pause = 50ms};
 }

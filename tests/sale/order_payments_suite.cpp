@@ -697,6 +697,11 @@ TEST_P(OrderPaymentsSuite, SV12_WhatAReceiverHasStoppedIsSeenAndBegunAgain) {
     ASSERT_TRUE(stopped.stopped_since) << way.name;
     EXPECT_GE(*stopped.stopped_since, before);
     EXPECT_EQ(stopped.last_failure, "answered 410") << "not that of one that waits for longer";
+    const auto waiting = money().messages("s", "due", {}, 10);
+    EXPECT_EQ(waiting.size(), 3U);
+    for (const auto& one : waiting) EXPECT_EQ(one.state, "stopped") << one.order_id;
+    EXPECT_EQ(money().messages("s", "dead", {}, 10).at(0).state, "dead");
+    EXPECT_EQ(money().messages_of("s", taken[0].order_id).at(0).state, "stopped");
     EXPECT_EQ(way.begin(taken[1]), way.count) << way.name;
     const auto begun = orders_->figures("s");
     EXPECT_EQ(begun.messages_stopped, 0);

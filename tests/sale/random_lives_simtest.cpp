@@ -127,7 +127,8 @@ class RandomLives {
   void refund() {
     provider_.refuses = below(2);
     provider_.loses_answers = below(2);
-    send_refunds(life_.orders(), "s", [&](const Refund& one) { return provider_.refund(one); });
+    send_refunds(life_.store(), life_.orders(), "s",
+                 [&](const Refund& one) { return provider_.refund(one); });
   }
 
   void save() {
@@ -153,7 +154,8 @@ class RandomLives {
       life_.expect_sound();
       life_.pass(48h);
       provider_.refuses = provider_.loses_answers = 0;
-      send_refunds(life_.orders(), "s", [&](const Refund& one) { return provider_.refund(one); });
+      send_refunds(life_.store(), life_.orders(), "s",
+                   [&](const Refund& one) { return provider_.refund(one); });
     }
     const auto money = life_.payments().totals("s");
     EXPECT_EQ(money.refunds, 0);
@@ -187,6 +189,97 @@ TEST(SaleLives, V54_RandomOnesAddUpHoweverOftenProcessesDie) {
   for (int seed = 1; seed <= histories; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomLives{static_cast<unsigned>(seed)}.run(60);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+/// A database that ends each process that brings one order to it.
+class PoisonedOrders final : public test::WatchedOrders {
+ public:
+  using WatchedOrders::WatchedOrders;
+  std::function<void(std::span<const SaleOrder>)> tries;
+
+  InsertResult insert(const std::string& sale, std::span<const SaleOrder> orders,
+                      std::int64_t epoch) override {
+    tries(orders);
+    return WatchedOrders::insert(sale, orders, epoch);
+  }
+};
+
+/// Workers of which each is killed at any step, or dies of the one order that is poison.
+class KilledWorkers {
+ public:
+  explicit KilledWorkers(unsigned seed) : random_(seed), life_(definition()) {}
+
+  /// Those of the first rounds have no time to bring anything in.
+  void run(int early_rounds) {
+    buy(20);
+    const auto poison = life_.buy("poison").order->id;
+    for (int round = 0; round < 400 && life_.sale().status().get().waiting > 0; ++round) {
+      if (round < 10) buy(below(4));
+      work(below(round < early_rounds ? 25 : 400), poison);
+      life_.pass(31s);
+    }
+    const auto letters = life_.sale().dead_letters().get();
+    ASSERT_EQ(letters.size(), 1U);
+    EXPECT_EQ(letters.front().order->id, poison) << letters.front().reason;
+    EXPECT_EQ(std::ssize(life_.orders().page("s", -1, 100)), bought_);
+    EXPECT_LE(deaths_, 10);
+    EXPECT_GE(deaths_alone_, 1) << letters.front().reason;
+    life_.sale().give_back(life_.orders(), letters.front().id, "poison");
+    life_.expect_sound();
+  }
+
+ private:
+  static SaleDefinition definition() {
+    auto sale = Life::usual();
+    sale.stock = 100;
+    return sale;
+  }
+  int below(int bound) { return std::uniform_int_distribution{0, bound - 1}(random_); }
+  void buy(int orders) {
+    for (; orders > 0; --orders) life_.buy(fmt::format("b{}", bought_++));
+  }
+
+  void work(int steps, std::int64_t poison) {
+    bool is_dead = false;  // and does nothing more
+    const auto step = [&](std::string_view) {
+      is_dead = is_dead || steps-- == 0;
+      if (is_dead) throw test::Killed{};
+    };
+    test::FaultyStore store{life_.store()};
+    store.plan = [&](std::string_view call) {
+      step(call);
+      return test::Fault::none;
+    };
+    PoisonedOrders orders{life_.orders()};
+    orders.before = step;
+    orders.tries = [&](std::span<const SaleOrder> some) {
+      if (std::ranges::find(some, poison, &SaleOrder::id) == some.end()) return;
+      ++deaths_;
+      if (some.size() == 1) ++deaths_alone_;
+      is_dead = true;
+      throw test::Killed{};
+    };
+    try {
+      auto sale = Sale::load(store, "s").get();
+      OrderWorker{store, *sale, orders}.drain();
+    } catch (const test::Killed&) {
+    }
+  }
+
+  std::mt19937 random_;
+  Life life_;
+  int bought_ = 0;
+  int deaths_ = 0;        // of the poison
+  int deaths_alone_ = 0;  // with nothing beside it
+};
+
+TEST(SaleLives, V54_KillsBuryNoOrderAndPoisonIsBuriedAlone) {
+  const int histories = test::rounds(40);
+  for (int seed = 1; seed <= histories; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    KilledWorkers{static_cast<unsigned>(seed)}.run(seed % 40);
     if (testing::Test::HasFailure()) return;
   }
 }

@@ -163,10 +163,11 @@ TEST_F(SaleGroup, E14_DeliveriesAreCountedForEachEntryAlone) {
   const auto claimed = queue.claim(500s, "0-0", 1000, 5);
   ASSERT_EQ(claimed.entries.size(), 1U);
   EXPECT_EQ(claimed.entries[0].id, id_of(1200));
-  ASSERT_EQ(claimed.suspects.size(), 2U);
-  EXPECT_EQ(claimed.suspects[0].id, id_of(0));
-  EXPECT_EQ(claimed.suspects[1].id, id_of(2499));
-  for (const auto& suspect : claimed.suspects) EXPECT_EQ(suspect.deliveries, 7);
+  using Suspects = sale::OrderQueue::Suspects;
+  EXPECT_EQ(claimed.suspects, (Suspects{{0, id_of(0)}, {0, id_of(2499)}}));
+  EXPECT_EQ(queue.deliver_alone(id_of(0), 0)->id, id_of(0));
+  EXPECT_EQ(queue.claim(0s, "0-0", 1, 5).suspects, (Suspects{{1, id_of(0)}}));
+  EXPECT_FALSE(queue.deliver_alone("1-1", 0)) << "it is pending for nobody";
 }
 
 TEST_F(SaleGroup, E14_RestartsWhileTheDatabaseIsAwayBuryNoGoodOrder) {
@@ -189,6 +190,25 @@ TEST_F(SaleGroup, E14_RestartsWhileTheDatabaseIsAwayBuryNoGoodOrder) {
   wait_until([&] { return waiting() == 0; });
   EXPECT_EQ(worker.progress().dead, 0U);
   EXPECT_EQ(worker.progress().inserted, 20U);
+}
+
+// Each worker that tries it waits for the end of the recovery, and another one claims it meanwhile.
+TEST_F(SaleGroup, E14_TriesWhileTheSaleIsBeingRecoveredBuryNoGoodOrder) {
+  OrderWorker{*store_, sale_, *orders_}.drain();  // enters the sale
+  buy_many(1);
+  const auto id = read_as_dead_worker(1).front().as_items().at(0).as_text();
+  sale::OrderQueue{*store_, name_, "dead"}.deliver_alone(id, 0);
+  test::WatchedOrders recovered{*orders_};
+  bool is_first = true;
+  recovered.before = [&](std::string_view call) {
+    if (call == "insert" && std::exchange(is_first, false)) orders_->begin_epoch(name_);
+  };
+  OrderWorker worker{*store_, sale_, recovered, quick()};
+  std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
+  wait_until([&] {
+    const auto row = store_->run({"XPENDING", stream_, "workers", id, id, "1"}).get();
+    return !row.as_items().empty() && row.as_items()[0].as_items().at(3).as_integer() == 1;
+  });
 }
 
 /// A database whose client dies of one order.
@@ -222,14 +242,15 @@ TEST_F(SaleGroup, E14_AnOrderThatKillsItsWorkersIsBuriedAndItsNeighboursAreNot) 
       OrderWorker{*store_, sale_, deadly, options}.drain();
     } catch (const Deadly::Death&) {
       ++deaths;
+      if (deaths == 5) EXPECT_EQ(waiting(), 1) << "its neighbours wait for one alone at most";
     }
     return waiting() == 0;
   });
-  EXPECT_EQ(deaths, 4) << "three with its neighbours, one alone";
+  EXPECT_EQ(deaths, 8) << "three with its neighbours, five alone";
   const auto letters = sale_.dead_letters().get();
   ASSERT_EQ(letters.size(), 1U);
   EXPECT_EQ(letters[0].order->buyer.value, "17");
-  EXPECT_EQ(letters[0].reason, "delivered 4 times and never finished");
+  EXPECT_EQ(letters[0].reason, "tried alone 5 times and never finished");
   EXPECT_EQ(orders_->page(name_, 0, 100).size(), 29U);
   test::expect_clean(*store_, sale_, *orders_);
 }

@@ -153,12 +153,10 @@ TEST_F(SaleWorker, PoisonGoesToTheDeadLettersWithItsFields) {
 
 TEST_F(SaleWorker, WhatKillsEveryWorkerIsBuriedAndCanBeRevived) {
   buy_many(3);
-  for (int i = 0; i < 5; ++i) {  // five workers take them and die, the last one of them alone
-    read_as_dead_worker(3, i);
-  }
-  auto options = quick();
-  options.most_deliveries = 4;
-  OrderWorker worker{*store_, sale_, *orders_, options};
+  sale::OrderQueue queue{*store_, name_, "dead"};
+  for (const auto& entry : read_as_dead_worker(3))  // and then alone, five times
+    queue.deliver_alone(entry.as_items().at(0).as_text(), 4);
+  OrderWorker worker{*store_, sale_, *orders_, quick()};
   {
     std::jthread thread{[&](std::stop_token stop) { worker.run(stop); }};
     wait_until([&] { return waiting() == 0; });
@@ -166,7 +164,7 @@ TEST_F(SaleWorker, WhatKillsEveryWorkerIsBuriedAndCanBeRevived) {
   EXPECT_EQ(worker.progress().inserted, 0U);
   const auto letters = sale_.dead_letters().get();
   ASSERT_EQ(letters.size(), 3U);
-  EXPECT_EQ(letters[0].reason, "delivered 5 times and never finished");
+  EXPECT_EQ(letters[0].reason, "tried alone 5 times and never finished");
   EXPECT_TRUE(letters[0].order);
   test::expect_clean(*store_, sale_, *orders_);  // a dead letter is no lost order
 

@@ -1,7 +1,10 @@
 /// What operators change, and what the journal says of it.
+#include <sqlite3/soci-sqlite3.h>
+
 #include <set>
 
 #include "http/text.hpp"
+#include "sale/sql/soci.hpp"
 #include "server/operate_fixture.hpp"
 #include "server/paced_answer.hpp"
 #include "sluice/exclusive_lock.hpp"
@@ -97,6 +100,22 @@ TEST_F(OperateActions, ADeadLetterIsSettledByWhoTypesTheNameOfItsSale) {
   EXPECT_EQ(left(), 10);
   EXPECT_EQ(at_tea(path, R"({"confirm":"tea"})").problem(), "no-letter");
   EXPECT_EQ(buy("ann", "1").problem(), "order-ended");
+}
+
+/// In its own words, to operators alone.
+TEST_F(OperateActions, WhyTheDatabaseRefusesToSettleADeadLetterIsSaid) {
+  begin({tea(10)}, with_keys());
+  set_database_stock(0);
+  const auto letter = bury("ann");
+  soci::session accountant{soci::sqlite3, "db=" + (folder_ / "orders.db").string()};
+  accountant << "CREATE TRIGGER books BEFORE INSERT ON sale_orders BEGIN"
+                " SELECT RAISE(ABORT, 'the books are closed'); END";
+  const auto path = fmt::format("/dead-letters/{}/settle", letter);
+  const auto refused = at_tea(path, R"({"confirm":"tea"})");
+  EXPECT_EQ(refused.problem(), "database-failed");
+  EXPECT_NE(refused.text("detail").find("the books are closed"), std::string::npos) << refused.body;
+  accountant << "DROP TRIGGER books";
+  EXPECT_EQ(at_tea(path, R"({"confirm":"tea"})").status, 200);
 }
 
 TEST_F(OperateActions, WhatIsNoIdIsNoLetter) {
@@ -427,7 +446,8 @@ TEST_F(OperateActions, DeadLettersAreSeenWhileTheDatabaseIsAway) {
   EXPECT_EQ(get("/v1/operate/locks").status, 200);
   const auto closed = at_tea("/close", R"({"confirm":"tea"})");
   EXPECT_EQ(closed.status, 503) << closed.body;
-  EXPECT_NE(closed.text("detail").find("close it again"), std::string::npos) << closed.body;
+  for (const auto* says : {"close it again", "orders.db"})
+    EXPECT_NE(closed.text("detail").find(says), std::string::npos) << closed.body;
   EXPECT_EQ(buy("ann", "1").problem(), "closed") << "the store sells nothing more at once";
 }
 

@@ -175,6 +175,16 @@ TEST_F(OperateMoney, SV12_AFailingRefundSaysWhyAndIsSentAgain) {
            events_in("/v1/operate/payments?state=refunded") == Events{"twice"};
   }));
   EXPECT_EQ(post(path).problem(), "no-refund");
+  std::map<std::string, std::string> notes;
+  const auto done = of_tea("/refunds?state=done");
+  for (const auto& row : rows_in(done, "refunds"))
+    notes[word_in(row, "state")] = word_in(row, "note");
+  EXPECT_EQ(notes["settled"], "by ann: by a transfer");
+  const auto money = get("/v1/operate/money").json();
+  const std::pair<const char*, int> sums[] = {
+      {"paid", 3000}, {"refunds", 2}, {"given_back", 1500}, {"settled", 1500}, {"net", 1500}};
+  for (const auto& [name, sum] : sums)
+    EXPECT_EQ(integer(rows_in(money, "money").front(), {name}), sum) << name;
   std::set<std::string> keys;
   for (const auto& got : provider.got()) keys.insert(got.key);
   EXPECT_EQ(keys.size(), 4U) << "each under one key";
@@ -230,6 +240,11 @@ TEST_F(OperateMoney, SV12_AReceiverThatWantsNoMoreIsShownAndBegunAgain) {
     }));
     const auto due = of_tea("/messages?state=due");
     ASSERT_EQ(rows_in(due, "messages").size(), 2U);
+    for (const auto& row : rows_in(due, "messages")) {
+      EXPECT_EQ(word_in(row, "state"), "stopped");
+      EXPECT_TRUE(row.find("next_at")->is_null());
+      EXPECT_NE(word_in(row, "note").find("send it again"), std::string::npos);
+    }
     shop.answers([](const test::Receiver::Got&) { return 204; });
     const auto id = word_in(rows_in(due, "messages").front(), "id");
     const auto path = std::string{"/v1/operate/sales/tea"} + fmt::format(fmt::runtime(verb), id);

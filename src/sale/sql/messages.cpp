@@ -17,8 +17,9 @@ std::vector<OrderMessage> fetch_messages(soci::session& sql, long long sale,
   std::vector<std::string> type(size), data(size), state(size), note(size), mark(size);
   soci::statement select =
       (sql.prepare << fmt::format(
-           "SELECT order_id, seq, type, data, at_us, attempts, state, "
-           "note, mark, due_us FROM sale_messages AS it WHERE sale = :s AND {} LIMIT {}",
+           "SELECT order_id, seq, type, data, at_us, attempts, CASE WHEN state = 'due' AND "
+           "(SELECT messages_off FROM sale_stock WHERE id = it.sale) <> 0 THEN 'stopped' ELSE "
+           "state END, note, mark, due_us FROM sale_messages AS it WHERE sale = :s AND {} LIMIT {}",
            where, most),
        soci::use(sale), soci::into(id), soci::into(seq), soci::into(type), soci::into(data),
        soci::into(at_us), soci::into(attempts), soci::into(state), soci::into(note),
