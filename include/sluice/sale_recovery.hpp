@@ -12,6 +12,7 @@ namespace sluice {
 
 struct SaleRecovery {
   bool made_again = false;       ///< the store did not know the sale any more
+  std::string reason;            ///< why the sale was shut, in words; empty: it was not
   std::int64_t in_database = 0;  ///< orders
   std::int64_t restored = 0;     ///< of these, that the store had lost
   std::int64_t given_back = 0;   ///< returns that it had lost

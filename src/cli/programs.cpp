@@ -22,6 +22,8 @@ constexpr OtherProgram programs[] = {
      "Run the proxy in the place of twemproxy, look at its file, speak with it"},
     {"serve", "sluice-serve", "sluice_serve_program", Line::own_words_and_store,
      "Serve sales over HTTP, and bring their orders into a database"},
+    {"engine", "sluice-engine", "sluice_engine_program", Line::own_words,
+     "Serve a folder of the embedded engine at a port, or look after it"},
     {"demo", "sluice-demo", "sluice_demo_program", Line::as_it_stands,
      "Hold a flash sale, and prove that it went well"},
     {"bench", "sluice-bench", "sluice_bench_program", Line::as_it_stands,

@@ -11,6 +11,7 @@
 #include <memory>
 #include <system_error>
 
+#include "base/integer.hpp"
 #include "sluice/error.hpp"
 
 namespace sluice::net {
@@ -83,6 +84,22 @@ std::vector<Address> resolve(const Endpoint& endpoint) {
     address.size = one->ai_addrlen;
   }
   return addresses;
+}
+
+Endpoint read_endpoint(const std::string& word) {
+  if (word.starts_with('/')) return {.host = {}, .port = 0, .unix_path = word};
+  const auto colon = word.rfind(':');
+  auto host = word.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto port =
+      colon == word.npos ? std::nullopt : parse_integer<std::uint16_t>(word.substr(colon + 1));
+  if (!port || host.empty())
+    throw Error{Errc::bad_argument,
+                fmt::format("'{}' is no address: write HOST:PORT with a port from 0 (a free one) "
+                            "to 65535, like 127.0.0.1:8080 or [::1]:8080, or the path of a unix "
+                            "socket",
+                            word)};
+  return {.host = host, .port = *port, .unix_path = {}};
 }
 
 }  // namespace sluice::net

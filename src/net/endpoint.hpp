@@ -22,6 +22,9 @@ struct Endpoint {
 /// "127.0.0.1:6379", "[::1]:6379" or "/run/redis.sock".
 std::string to_string(const Endpoint& endpoint);
 
+/// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.
+Endpoint read_endpoint(const std::string& word);
+
 /// A socket address, as the kernel wants it.
 struct Address {
   sockaddr_storage storage{};

@@ -93,7 +93,8 @@ void Audience::unwatch(Watching& watching) {
   watching = {};
 }
 
-void Audience::touch(const engine::KeyOfDatabase& key) {
+void Audience::touch(const engine::KeyOfDatabase& key, const engine::Session* by) {
+  if (!trackers_.empty()) trackers_.changed(key.key, by);
   const auto found = watched_.find(key);
   if (found == watched_.end()) return;
   for (Watching* const watching : found->second) watching->is_dirty = true;
@@ -108,8 +109,8 @@ void Audience::touch_all(std::optional<int> database) {
 }
 
 void Audience::changed(const std::vector<std::vector<std::string>>& effects, int database,
-                       const engine::Session*) {
-  if (watched_.empty()) return;
+                       const engine::Session* by) {
+  if (!wants_effects()) return;
   std::vector<std::size_t> positions;
   for (const auto& effect : effects) {
     const std::vector<std::string_view> words{effect.begin(), effect.end()};
@@ -122,9 +123,10 @@ void Audience::changed(const std::vector<std::vector<std::string>>& effects, int
     if (!resp::keys_of(*spec, words, positions) || positions.empty()) {
       const bool here = spec->name == "flushdb";
       touch_all(here ? std::optional{database} : std::nullopt);
+      trackers_.all_changed();
     }
     for (const auto at : positions) {
-      touch({database, effect[at]});
+      touch({database, effect[at]}, by);
       if (spec->name == "copy" || spec->name == "move") touch_all(std::nullopt);
     }
   }

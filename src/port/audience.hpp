@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/embedded/locked_engine.hpp"
+#include "port/tracking.hpp"
 
 namespace sluice::port {
 
@@ -40,9 +42,11 @@ class Audience final : public engine::Audience {
   void watch(Watching& watching, engine::KeyOfDatabase key, bool is_there);
   void unwatch(Watching& watching);
 
+  Trackers& trackers() noexcept { return trackers_; }
+
   std::size_t receivers(std::string_view channel, bool sharded) const override;
   void publish(const engine::Context::Published& message) override;
-  bool wants_effects() const override { return !watched_.empty(); }
+  bool wants_effects() const override { return !watched_.empty() || !trackers_.empty(); }
   void changed(const std::vector<std::vector<std::string>>& effects, int database,
                const engine::Session* by) override;
 
@@ -52,12 +56,13 @@ class Audience final : public engine::Audience {
   const Listeners& of(Listening kind) const noexcept {
     return listeners_[static_cast<std::size_t>(kind)];
   }
-  void touch(const engine::KeyOfDatabase& key);
+  void touch(const engine::KeyOfDatabase& key, const engine::Session* by);
   /// All keys of a database, or of all, that were there.
   void touch_all(std::optional<int> database);
 
   Listeners listeners_[3];
   std::map<engine::KeyOfDatabase, std::set<Watching*>> watched_;
+  Trackers trackers_;
 };
 
 }  // namespace sluice::port

@@ -42,7 +42,7 @@ Connection::Connection(PortThread& thread, std::unique_ptr<net::Transport> trans
       address_(net::peer_of(transport->descriptor())),
       begun_(thread.loop().now()),
       last_active_(begun_),
-      logged_in_(thread.port().settings().password.empty()) {
+      user_(thread.users().newcomer()) {
   attach(std::move(transport));
 }
 
@@ -64,6 +64,7 @@ std::size_t Connection::consume(std::string_view bytes) {
   thread_.leave();
   deliver();
   if (closed()) return 0;
+  if ((!user_ || budgeted_ != 0) && !keeps_within_budget(bytes.size() - used)) return close(), 0;
   if (!reads() && !closing_) pause();
   return closing_ ? bytes.size() : used;
 }
@@ -73,7 +74,7 @@ std::size_t Connection::serve_all(std::string_view bytes) {
   std::size_t used = 0;
   while (used < bytes.size() && reads()) {
     auto& parser = parser_ ? parser_ : thread_.parser();
-    parser->set_authenticated(logged_in_);
+    parser->set_authenticated(user_ != nullptr);
     const auto state = parser->parse(bytes.substr(used));
     if (state == State::incomplete) {
       if (!parser_)
@@ -115,13 +116,12 @@ void Connection::serve(Words words) {
     else
       execute(words, spec, reply);
   }
-  if (muted_ == 0) return;
-  out.resize(before);
-  if (muted_ != 255) --muted_;
+  if (reply_mode_.is_muted()) out.resize(before);
+  reply_mode_.served();
 }
 
 bool Connection::is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply) {
-  if (!logged_in_ && !(spec && spec->has(resp::flag_no_auth))) {
+  if (!user_ && !(spec && spec->has(resp::flag_no_auth))) {
     reply.error("NOAUTH Authentication required.");
     return true;
   }
@@ -134,16 +134,37 @@ bool Connection::is_refused(Words words, const resp::CommandSpec* spec, WireRepl
                     spec ? spec->name : engine::shown(words[0])));
     return true;
   }
-  if (!verb || spec->arity_fits(words.size())) return false;
-  reply.error(engine::wrong_arity(spec->name));
+  const bool fits = spec && spec->arity_fits(words.size());
+  if (verb && !fits) {
+    reply.error(engine::wrong_arity(spec->name));
+  } else if (const auto denied = denied_to_user(words, fits ? spec : nullptr);
+             denied != front::Denied::nothing) {
+    reply.error(front::refusal_of(denied, spec->name));
+  } else {
+    return false;
+  }
   spoilt_ = in_transaction_;
   return true;
+}
+
+front::Denied Connection::denied_to_user(Words words, const resp::CommandSpec* spec) {
+  const User* const user = user_;
+  if (!spec || !user || !user->rights || spec->has(resp::flag_no_auth))
+    return front::Denied::nothing;
+  return user->rights->check(*spec, words);
+}
+
+std::optional<std::string> Connection::refusal_of(const resp::CommandSpec& spec, Words words) {
+  const auto denied = denied_to_user(words, &spec);
+  if (denied == front::Denied::nothing) return std::nullopt;
+  return "NOPERM ACL failure in script: " + front::refusal_of(denied, spec.name).substr(7);
 }
 
 void Connection::execute(Words words, const resp::CommandSpec* spec, WireReply& reply) {
   if (is_listening() && session_.protocol == 2) return pong(words, reply);
   auto executed = thread_.section().execute(session_, words, spec, reply);
   if (executed.block) return wait(words, *std::move(executed.block));
+  if (tracking_ && spec) track(words, *spec);
   thread_.await_commit(*this, executed.position);
   if (executed.wrote) port().opened().look_after_log(true);
 }
@@ -238,10 +259,10 @@ void Connection::deliver() {
 }
 
 void Connection::committed() {
-  if (closed() || kept_.empty() || !thread_.is_committed(position_)) return;
+  if (closed() || delayed_ || kept_.empty() || !thread_.is_committed(position_)) return;
   write(kept_);
   kept_.clear();
-  if (is_listening() && unsent() > most_untold) return close();
+  if (is_listening() && unsent() > most_untold) return end_later();  // it is told just now
   if (unsent() > most_ahead) is_ahead_ = true;
 }
 
@@ -254,7 +275,7 @@ void Connection::say(std::string_view bytes) {
 }
 
 void Connection::hear(std::string_view bytes) {
-  if (muted_ == 255) return;
+  if (reply_mode_.is_muted()) return;
   kept_ += bytes;
   committed();
 }
@@ -262,6 +283,17 @@ void Connection::hear(std::string_view bytes) {
 void Connection::flushed() {
   if (std::exchange(is_ahead_, false) && reads()) resume();
   if (closing_ && kept_.empty()) close();
+}
+
+/// What strangers keep of the server's memory, all of them together, is bounded. False: it is too
+/// much.
+bool Connection::keeps_within_budget(std::size_t unread) {
+  const bool counts = !user_ && !closed();
+  const auto keeps = counts ? std::max(unread, input_memory()) + unsent() + kept_.size() : 0;
+  if (!port().strangers().take(static_cast<std::int64_t>(keeps) - std::int64_t{budgeted_}))
+    return false;
+  budgeted_ = static_cast<std::uint32_t>(keeps);
+  return true;
 }
 
 // --- the end ---
@@ -278,6 +310,13 @@ void Connection::close_later() {
   loop_.flush_later(*this);
 }
 
+void Connection::end_later() {
+  closing_ = true;
+  thread_.loop().post([&thread = thread_, id = id_] {
+    if (Connection* const connection = thread.find(id)) connection->close();
+  });
+}
+
 /// What others hold of it. Under the engine's lock.
 void Connection::forget() {
   auto& audience = port().audience();
@@ -286,6 +325,8 @@ void Connection::forget() {
       audience.leave(*this, kind, name);
   for (auto& names : listening_) names.clear();
   audience.unwatch(watching_);
+  if (tracking_) audience.trackers().end(*this);
+  tracking_.reset();
   queued_.clear();
   in_queue_ = -1;
   in_transaction_ = spoilt_ = false;
@@ -302,6 +343,7 @@ void Connection::close() noexcept {
   port().connections().erase(id_);
   if (thread_.in_hand() == nullptr) thread_.leave();
   detach();
+  static_cast<void>(keeps_within_budget(0));
   thread_.remove(*this);
 }
 

@@ -11,8 +11,11 @@
 #include <vector>
 
 #include "engine/embedded/locked_engine.hpp"
+#include "front/own_words.hpp"
+#include "front/reply_mode.hpp"
 #include "loop/stream.hpp"
 #include "port/audience.hpp"
+#include "port/users.hpp"
 #include "port/wire_reply.hpp"
 #include "resp/command_table.hpp"
 #include "resp/request_parser.hpp"
@@ -24,7 +27,7 @@ using Words = std::span<const std::string_view>;
 class Port;
 class PortThread;
 
-class Connection final : public loop::Stream {
+class Connection final : public loop::Stream, private engine::Guard {
  public:
   Connection(PortThread& thread, std::unique_ptr<net::Transport> transport, std::uint64_t id);
   ~Connection() override;
@@ -41,6 +44,8 @@ class Connection final : public loop::Stream {
   /// In its thread: what has to be in the log before more is said.
   void await(std::uint64_t position) noexcept { position_ = std::max(position_, position); }
   bool is_listening() const noexcept;
+  /// Under the engine's lock. Null: it wants to know of no keys.
+  const Tracking* tracking() const noexcept { return tracking_.get(); }
 
   /// What the server says by itself. Any thread, under the engine's lock.
   void say(std::string_view bytes);
@@ -52,6 +57,8 @@ class Connection final : public loop::Stream {
   /// In its thread.
   void close() noexcept;
   void close_later();
+  /// At the next turn: those that are told just now are gone over.
+  void end_later();
   void end_pause();
   /// In its thread: it is told something.
   void hear(std::string_view bytes);
@@ -63,6 +70,8 @@ class Connection final : public loop::Stream {
   static const Verb* verb_of(const resp::CommandSpec& spec) noexcept;
   static const std::vector<Verb>& verbs();
 
+  // engine::Guard: what its scripts may run
+  std::optional<std::string> refusal_of(const resp::CommandSpec& spec, Words words) override;
   // loop::Stream
   std::size_t consume(std::string_view bytes) override;
   std::size_t missing() const noexcept override { return parser_ ? parser_->missing() : 1; }
@@ -71,10 +80,13 @@ class Connection final : public loop::Stream {
   void flushed() override;
 
   Port& port() const noexcept;
-  bool reads() const noexcept { return !closing_ && !call_ && !paused_by_client_ && !is_ahead_; }
+  bool reads() const noexcept {
+    return !closing_ && !call_ && !paused_by_client_ && !is_ahead_ && !delayed_;
+  }
   std::size_t serve_all(std::string_view bytes);
   void serve(Words words);
   bool is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply);
+  front::Denied denied_to_user(Words words, const resp::CommandSpec* spec);
   void execute(Words words, const resp::CommandSpec* spec, WireReply& reply);
   void pong(Words words, WireReply& reply);
   void wait(Words words, engine::Block&& block);
@@ -89,8 +101,13 @@ class Connection final : public loop::Stream {
   // verbs.cpp: who the client is, and how it speaks
   Serve auth, hello, quit, reset, client_id, client_getname, client_setname, client_setinfo,
       client_list, client_info, client_kill, client_reply, client_pause, client_unpause,
-      client_unblock, client_no_touch, acl_whoami, shutdown;
-  bool log_in(std::string_view user, std::string_view password, WireReply& reply);
+      client_unblock, client_no_touch, acl_cat, acl_list, acl_users, acl_whoami, shutdown;
+  bool log_in(std::string_view user, std::string_view password);
+  void answer_login(WireReply& reply);
+  bool keeps_within_budget(std::size_t unread);
+  // tracking.cpp
+  Serve client_tracking, client_caching, client_getredir, client_trackinginfo;
+  void track(Words words, const resp::CommandSpec& spec);
   // transaction.cpp
   Serve multi, exec, discard, watch, unwatch;
   // subscription.cpp
@@ -107,7 +124,7 @@ class Connection final : public loop::Stream {
   PortThread& thread_;
   const std::uint64_t id_;
   const std::string address_;
-  engine::Session session_{.database = 0, .protocol = 2};
+  engine::Session session_{.database = 0, .protocol = 2, .guard = this};
   std::unique_ptr<resp::RequestParser> parser_;  // of a request that is not whole
   std::string kept_;                             // to be sent when the log has it
   std::shared_ptr<engine::WaitingCall> call_;
@@ -118,18 +135,23 @@ class Connection final : public loop::Stream {
   std::atomic<SteadyTime> last_active_;
   std::atomic<const resp::CommandSpec*> last_command_{nullptr};
   std::atomic<bool> waits_{false};
-  std::atomic<int> in_queue_{-1};                 // commands of a transaction
-  std::string name_, library_, library_version_;  // changed under the engine's lock
-  bool logged_in_;
+  std::atomic<int> in_queue_{-1};  // commands of a transaction
+  front::OwnWords words_;          // changed under the engine's lock
+  std::atomic<User*> user_;        // null: it has not logged in
+  std::uint8_t failed_logins_ = 0;
+  std::uint32_t budgeted_ = 0;  // bytes that it keeps as a stranger
   bool closing_ = false;
   bool is_ahead_ = false;  // it reads its replies too slowly
   bool paused_by_client_ = false;
-  std::uint8_t muted_ = 0;  // CLIENT REPLY: so many requests get no reply, 255 for ever
+  bool delayed_ = false;  // the answer to a login waits
+  front::ReplyMode reply_mode_;
 
   bool in_transaction_ = false;
   bool spoilt_ = false;
   std::vector<std::vector<std::string>> queued_;
   Watching watching_;
+  std::unique_ptr<Tracking> tracking_;
+  bool is_caching_new_ = false;  // CLIENT CACHING was the command before
   std::set<std::string, std::less<>> listening_[3];
 };
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "engine/core/events.hpp"
+#include "engine/core/keyspace.hpp"
 #include "port/port_thread.hpp"
 #include "sluice/log.hpp"
 
@@ -17,14 +19,19 @@ constexpr int backlog = 511;
 
 Port::Port(engine::OpenedEngine& opened, PortSettings settings)
     : opened_(opened), settings_(std::move(settings)) {
-  for (auto& endpoint : settings_.listen) {
+  places_.set_most(settings_.most_clients);
+  for (auto& [endpoint, tls] : settings_.listen) {
+    if (tls && !tls_) tls_ = net::TlsContext::for_server(tls_files());
     listeners_.push_back(net::ServerSocket::open(
         endpoint, {.backlog = backlog, .permissions = settings_.unix_permissions}));
-    if (!endpoint.is_unix() && endpoint.port == 0) endpoint.port = listeners_.back().port();
+    if (!endpoint.is_unix()) endpoint.port = listeners_.back().port();
   }
   {
     const engine::LockedEngine::Section section{engine()};
     engine().set_audience(&audience_);
+    engine().engine().notified_events = settings_.notified_events;
+    engine().engine().config["notify-keyspace-events"] =
+        engine::event_letters(settings_.notified_events);
     tell_info();
   }
   for (std::size_t i = 0; i < std::max<std::size_t>(settings_.threads, 1); ++i)
@@ -33,25 +40,36 @@ Port::Port(engine::OpenedEngine& opened, PortSettings settings)
 }
 
 Port::~Port() {
+  for (const auto& thread : threads_) thread->stop();
   threads_.clear();
   const engine::LockedEngine::Section section{engine()};
   engine().set_audience(nullptr);
   engine().engine().more_info = nullptr;
-  for (const auto& endpoint : settings_.listen)
+  for (const auto& [endpoint, tls] : settings_.listen)
     if (endpoint.is_unix()) ::unlink(endpoint.unix_path.c_str());
+}
+
+net::TlsFiles Port::tls_files() const {
+  auto files = settings_.tls;
+  if (!settings_.asks_for_certificate) files.ca.clear();
+  return files;
 }
 
 void Port::wait() { stopped_.wait(false); }
 
+Port::Figures Port::figures() {
+  const engine::LockedEngine::Section section{engine()};
+  Figures figures{.commands = engine().engine().commands_run,
+                  .clients = connections_.size(),
+                  .has_failed = opened_.committer() && opened_.committer()->has_failed()};
+  for (int database = 0; database < engine::Engine::databases; ++database)
+    figures.keys += engine().engine().keyspace(database).size();
+  return figures;
+}
+
 void Port::stop() noexcept {
   stopped_ = true;
   stopped_.notify_all();
-}
-
-bool Port::enter() noexcept {
-  if (++clients_here_ <= settings_.most_clients) return true;
-  --clients_here_;
-  return false;
 }
 
 void Port::pause_clients(SteadyTime until, bool writes_alone) {
@@ -69,8 +87,8 @@ void Port::pause_clients(SteadyTime until, bool writes_alone) {
 void Port::tell_info() {
   engine().engine().more_info = [this](std::string_view section, std::string& info) {
     if (section == "server" && !settings_.listen.empty())
-      info += fmt::format("tcp_port:{}\r\nio_threads_active:{}\r\n", settings_.listen.front().port,
-                          threads_.size() > 1 ? 1 : 0);
+      info += fmt::format("tcp_port:{}\r\nio_threads_active:{}\r\n",
+                          settings_.listen.front().endpoint.port, threads_.size() > 1 ? 1 : 0);
     if (section == "clients")
       info += fmt::format("connected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:{}\r\n",
                           connections_.size(), settings_.most_clients,

@@ -12,12 +12,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/embedded/opened_engine.hpp"
+#include "front/login_throttle.hpp"
+#include "front/place_limit.hpp"
 #include "net/endpoint.hpp"
 #include "net/server_socket.hpp"
+#include "net/tls.hpp"
 #include "port/audience.hpp"
 
 namespace sluice::port {
@@ -25,16 +29,27 @@ namespace sluice::port {
 class Connection;
 class PortThread;
 
+/// Where clients come in.
+struct Listen {
+  net::Endpoint endpoint;
+  bool tls = false;
+};
+
 struct PortSettings {
-  std::vector<net::Endpoint> listen;
+  std::vector<Listen> listen;
+  net::TlsFiles tls;                 ///< of those that say so
+  bool asks_for_certificate = true;  ///< of clients, where `tls` names who is trusted
   unsigned unix_permissions = 0700;
   /// Of the user "default"; empty: none is asked for.
   std::string password;
+  std::vector<std::string> users;     ///< lines, as Users takes them
+  std::uint32_t notified_events = 0;  ///< as engine::EventKind says
   std::size_t threads = 1;
   std::size_t most_clients = 10'000;
   /// A connection that asks nothing for so long is closed; 0: none.
   std::chrono::seconds idle_timeout{0};
-  /// Without a password strangers from other machines are refused, though the port is open to them.
+  /// Where no password is asked for, clients from other machines are refused, though the port is
+  /// open to them.
   bool is_protected = true;
 };
 
@@ -50,20 +65,28 @@ class Port {
   void stop() noexcept;
 
   /// Where it listens; a port that was given as 0 is the one that the kernel chose.
-  const std::vector<net::Endpoint>& listens_at() const noexcept { return settings_.listen; }
+  const std::vector<Listen>& listens_at() const noexcept { return settings_.listen; }
+  struct Figures {
+    std::size_t keys = 0;
+    std::uint64_t commands = 0;
+    std::size_t clients = 0;
+    bool has_failed = false;  ///< the log takes no writes
+  };
+  Figures figures();
 
   // For its threads and connections:
 
   engine::OpenedEngine& opened() noexcept { return opened_; }
   engine::LockedEngine& engine() noexcept { return opened_.engine(); }
   const PortSettings& settings() const noexcept { return settings_; }
+  /// Null: no client comes in so.
+  const net::TlsContext* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
   Clock& clock() noexcept { return opened_.engine().clock(); }
   std::uint64_t next_id() noexcept { return ++last_id_; }
 
-  /// A place for one more client. False: there are as many as may be.
-  bool enter() noexcept;
-  void leave() noexcept { --clients_here_; }
-  std::size_t clients_here() const noexcept { return clients_here_; }
+  front::PlaceLimit& places() noexcept { return places_; }
+  front::StrangerBudget& strangers() noexcept { return strangers_; }
+  front::LoginThrottle& logins() noexcept { return logins_; }
 
   // Under the engine's lock:
 
@@ -78,7 +101,7 @@ class Port {
   bool pauses_writes_alone() const noexcept { return pauses_writes_alone_; }
 
  private:
-  void listen();
+  net::TlsFiles tls_files() const;
   void tell_info();
 
   engine::OpenedEngine& opened_;
@@ -88,8 +111,11 @@ class Port {
   std::atomic<SteadyTime> paused_until_{SteadyTime::min()};
   std::atomic<bool> pauses_writes_alone_{false};
   std::atomic<std::uint64_t> last_id_{0};
-  std::atomic<std::size_t> clients_here_{0};
-  std::vector<net::ServerSocket> listeners_;
+  front::PlaceLimit places_;
+  front::StrangerBudget strangers_;
+  front::LoginThrottle logins_;
+  std::vector<net::ServerSocket> listeners_;  // one for each of the settings
+  std::optional<net::TlsContext> tls_;
   std::vector<std::unique_ptr<PortThread>> threads_;
   std::atomic<bool> stopped_{false};
 };

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/rare_line.hpp"
 #include "base/thread.hpp"
 #include "port/port.hpp"
 #include "sluice/log.hpp"
@@ -33,8 +32,8 @@ bool is_of_this_machine(std::string_view peer) noexcept {
 
 class PortThread::Acceptor final : public loop::EventHandler {
  public:
-  Acceptor(PortThread& thread, net::ServerSocket listener)
-      : thread_(thread), listener_(std::move(listener)) {
+  Acceptor(PortThread& thread, net::ServerSocket listener, bool tls)
+      : thread_(thread), listener_(std::move(listener)), tls_(tls) {
     thread_.loop().add_listener(listener_.descriptor(), *this);
   }
   ~Acceptor() override { thread_.loop().remove(listener_.descriptor()); }
@@ -45,7 +44,7 @@ class PortThread::Acceptor final : public loop::EventHandler {
       auto accepted = listener_.accept();
       if (accepted.outcome == Outcome::none) return;
       if (accepted.outcome != Outcome::accepted) return rest(accepted.error);
-      thread_.accept(std::move(accepted.socket));
+      thread_.accept(std::move(accepted.socket), tls_);
     }
   }
 
@@ -61,23 +60,32 @@ class PortThread::Acceptor final : public loop::EventHandler {
 
   PortThread& thread_;
   net::ServerSocket listener_;
+  const bool tls_;
   RareLine failures_;
 };
 
 PortThread::PortThread(Port& port, const std::vector<net::ServerSocket>& listeners)
-    : port_(port), loop_(port.clock()), parser_(std::make_unique<resp::RequestParser>()) {
-  for (const auto& listener : listeners)
-    acceptors_.push_back(std::make_unique<Acceptor>(*this, listener.duplicate()));
+    : port_(port),
+      loop_(port.clock()),
+      users_(port.settings().users, port.settings().password),
+      parser_(std::make_unique<resp::RequestParser>()) {
+  for (std::size_t i = 0; i < listeners.size(); ++i)
+    acceptors_.push_back(
+        std::make_unique<Acceptor>(*this, listeners[i].duplicate(), port.settings().listen[i].tls));
+  tls_failed_ = [this](const Error& why) {
+    if (tls_told_.is_due(loop_.now()))
+      log(LogLevel::warning, fmt::format("a TLS handshake failed: {}", why.message()));
+  };
   loop_.set_before_flush([this] { commit(); });
   loop_.after(tick_interval, [this] { tick(); });
 }
 
-PortThread::~PortThread() {
+PortThread::~PortThread() { stop(); }
+
+void PortThread::stop() {
   ending_ = true;
   loop_.post([] {});
   if (thread_.joinable()) thread_.join();
-  acceptors_.clear();
-  connections_.clear();
 }
 
 void PortThread::start() {
@@ -148,27 +156,32 @@ Connection* PortThread::find(std::uint64_t id) noexcept {
   return found == connections_.end() ? nullptr : found->second.get();
 }
 
-void PortThread::accept(net::Socket socket) {
+void PortThread::accept(net::Socket socket, bool tls) {
   const auto& settings = port_.settings();
-  const bool is_open = settings.password.empty() && settings.is_protected;
+  const bool is_open = settings.is_protected && users_.newcomer();
   if (is_open && !is_of_this_machine(net::peer_of(socket.descriptor()))) {
     static_cast<void>(socket.write_some(protected_text));
     return;
   }
-  if (!port_.enter()) {
+  if (!port_.places().enter()) {
     static_cast<void>(socket.write_some(too_many));
     return;
   }
   const auto id = port_.next_id();
+  socket.keep_alive();
   try {
-    auto connection =
-        std::make_unique<Connection>(*this, std::make_unique<net::Socket>(std::move(socket)), id);
+    std::unique_ptr<net::Transport> transport;
+    if (tls)
+      transport = port_.tls()->accept(std::move(socket), tls_failed_);
+    else
+      transport = std::make_unique<net::Socket>(std::move(socket));
+    auto connection = std::make_unique<Connection>(*this, std::move(transport), id);
     static_cast<void>(section());
     port_.connections().emplace(id, connection.get());
     leave();
     connections_.emplace(id, std::move(connection));
   } catch (const std::system_error& error) {  // epoll takes no more
-    port_.leave();
+    port_.places().leave();
     log(LogLevel::error, fmt::format("a client is refused: {}", error.what()));
   }
 }
@@ -177,7 +190,7 @@ void PortThread::remove(Connection& connection) {
   const auto found = connections_.find(connection.id());
   loop_.bury(std::move(found->second));
   connections_.erase(found);
-  port_.leave();
+  port_.places().leave();
 }
 
 void PortThread::mail(std::uint64_t id, std::string bytes) {

@@ -11,10 +11,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/rare_line.hpp"
 #include "engine/embedded/locked_engine.hpp"
 #include "loop/loop.hpp"
 #include "net/server_socket.hpp"
+#include "net/tls.hpp"
 #include "port/connection.hpp"
+#include "port/users.hpp"
 #include "resp/request_parser.hpp"
 
 namespace sluice::port {
@@ -26,6 +29,8 @@ class PortThread {
   PortThread(Port& port, const std::vector<net::ServerSocket>& listeners);
   ~PortThread();
   void start();
+  /// Closes all connections; what was asked is answered.
+  void stop();
 
   Port& port() noexcept { return port_; }
   loop::Loop& loop() noexcept { return loop_; }
@@ -35,6 +40,7 @@ class PortThread {
   engine::LockedEngine::Section& section();
   void leave();
 
+  Users& users() noexcept { return users_; }
   /// Replies to the connection in hand.
   std::string& out() noexcept { return out_; }
   Connection* in_hand() const noexcept { return in_hand_; }
@@ -51,7 +57,7 @@ class PortThread {
 
   /// Null: it is gone.
   Connection* find(std::uint64_t id) noexcept;
-  void accept(net::Socket socket);
+  void accept(net::Socket socket, bool tls);
   void remove(Connection& connection);
   /// Any thread: `bytes` for a connection of this thread.
   void mail(std::uint64_t id, std::string bytes);
@@ -65,6 +71,9 @@ class PortThread {
 
   Port& port_;
   loop::Loop loop_;
+  Users users_;
+  net::TlsFailure tls_failed_;
+  RareLine tls_told_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;
   std::optional<engine::LockedEngine::Section> section_;

@@ -66,6 +66,7 @@ void Connection::exec(Words, WireReply& reply) {
         (this->*verb->serve)(words, reply);
       else
         context.engine().execute(context, words, reply);
+      if (tracking_ && spec) track(words, *spec);
     }
   });
   thread_.await_commit(*this, executed.position);

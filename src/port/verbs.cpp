@@ -7,29 +7,17 @@
 
 #include "base/integer.hpp"
 #include "engine/core/command.hpp"
+#include "front/client_line.hpp"
+#include "front/hello.hpp"
 #include "net/socket.hpp"
 #include "port/port.hpp"
 #include "port/port_thread.hpp"
+#include "resp/command_rights.hpp"
 
 namespace sluice::port {
 namespace {
 
 using resp::is_word;
-
-constexpr std::string_view wrong_password =
-    "WRONGPASS invalid username-password pair or user is disabled.";
-
-/// Takes as long for a wrong word as for the right one.
-bool is_same(std::string_view given, std::string_view secret) noexcept {
-  unsigned difference = given.size() == secret.size() ? 0 : 1;
-  for (std::size_t i = 0; i < given.size(); ++i)
-    difference |= static_cast<unsigned char>(given[i] ^ secret[i % secret.size()]);
-  return difference == 0;
-}
-
-bool is_nameable(std::string_view word) noexcept {
-  return std::ranges::all_of(word, [](char c) { return c >= '!' && c <= '~'; });
-}
 
 std::int64_t seconds(SteadyTime since, SteadyTime now) {
   return std::chrono::floor<std::chrono::seconds>(now - since).count();
@@ -41,9 +29,14 @@ const std::vector<Connection::Verb>& Connection::verbs() {
   using C = Connection;
   static const Verb rows[] = {
       // name, serve, ends_queue, while_listening
+      {"acl|cat", &C::acl_cat},
+      {"acl|list", &C::acl_list},
+      {"acl|users", &C::acl_users},
       {"acl|whoami", &C::acl_whoami},
       {"auth", &C::auth, false, false},
+      {"client|caching", &C::client_caching},
       {"client|getname", &C::client_getname},
+      {"client|getredir", &C::client_getredir},
       {"client|id", &C::client_id},
       {"client|info", &C::client_info},
       {"client|kill", &C::client_kill},
@@ -54,6 +47,8 @@ const std::vector<Connection::Verb>& Connection::verbs() {
       {"client|reply", &C::client_reply},
       {"client|setinfo", &C::client_setinfo},
       {"client|setname", &C::client_setname},
+      {"client|tracking", &C::client_tracking},
+      {"client|trackinginfo", &C::client_trackinginfo},
       {"client|unblock", &C::client_unblock},
       {"client|unpause", &C::client_unpause},
       {"discard", &C::discard, true},
@@ -90,62 +85,63 @@ const Connection::Verb* Connection::verb_of(const resp::CommandSpec& spec) noexc
   return verb.serve ? &verb : nullptr;
 }
 
-bool Connection::log_in(std::string_view user, std::string_view password, WireReply& reply) {
-  const auto& secret = port().settings().password;
-  if (user != "default" || (!secret.empty() && !is_same(password, secret))) {
-    reply.error(wrong_password);
-    return false;
+bool Connection::log_in(std::string_view user, std::string_view password) {
+  User* const known = thread_.users().find(user);
+  if (!known || !known->is_admitted_by(password)) return false;
+  user_ = known;
+  return true;
+}
+
+/// At once, unless logins from this connection or this address have failed of late: then the
+/// answer, right or wrong, waits, and with it what the client asks next.
+void Connection::answer_login(WireReply& reply) {
+  auto& throttle = port().logins();
+  const auto from = net::origin_of(descriptor());
+  const auto now = loop_.now();
+  if (reply.is_error()) {
+    throttle.note_failure(from, now);
+    if (failed_logins_ < UINT8_MAX) ++failed_logins_;
   }
-  return logged_in_ = true;
+  const auto wait =
+      std::max(throttle.wait_of(from, now), front::LoginThrottle::wait_for(failed_logins_));
+  if (wait.count() == 0) return;
+  delayed_ = true;
+  loop_.after(wait, [&thread = thread_, id = id_] {
+    Connection* const connection = thread.find(id);
+    if (!connection) return;
+    connection->delayed_ = false;
+    connection->committed();
+    if (!connection->closed() && connection->reads()) connection->resume();
+  });
 }
 
 void Connection::auth(Words words, WireReply& reply) {
   if (words.size() > 3) return reply.error(engine::syntax_error);
-  if (words.size() == 2 && port().settings().password.empty())
-    return reply.error(
-        "ERR AUTH <password> called without any password configured for the default user. Are "
-        "you sure your configuration is correct?");
-  const auto user = words.size() == 3 ? words[1] : "default";
-  if (log_in(user, words.back(), reply)) reply.ok();
+  if (words.size() == 2 && thread_.users().newcomer())
+    return reply.error(front::no_password_wanted);
+  const bool right = log_in(words.size() == 3 ? words[1] : "default", words.back());
+  right ? reply.ok() : reply.error(front::wrong_password);
+  answer_login(reply);
 }
 
 void Connection::hello(Words words, WireReply& reply) {
-  int protocol = session_.protocol;
-  if (words.size() > 1) {
-    const auto asked = parse_integer<std::int64_t>(words[1]);
-    if (!asked) return reply.error("ERR Protocol version is not an integer or out of range");
-    if (*asked != 2 && *asked != 3) return reply.error("NOPROTO unsupported protocol version");
-    protocol = static_cast<int>(*asked);
+  const auto hello = front::read_hello(words);
+  if (!hello.error.empty()) return reply.error(hello.error);
+  if (hello.login && !log_in(hello.login->first, hello.login->second)) {
+    reply.error(front::wrong_password);
+    return answer_login(reply);
   }
-  std::optional<std::string_view> name;
-  for (std::size_t i = 2; i < words.size(); ++i) {
-    if (is_word(words[i], "auth") && i + 2 < words.size()) {
-      if (!log_in(words[i + 1], words[i + 2], reply)) return;
-      i += 2;
-    } else if (is_word(words[i], "setname") && i + 1 < words.size()) {
-      name = words[++i];
-      if (!is_nameable(*name))
-        return reply.error(
-            "ERR Client names cannot contain spaces, newlines or special characters.");
-    } else {
-      return reply.error(fmt::format("ERR Syntax error in HELLO option '{}'", words[i]));
-    }
-  }
-  if (!logged_in_)
-    return reply.error(
-        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
-        "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
-        "RESP protocol version at the same time");
+  if (!user_) return reply.error(front::hello_without_login);
   static_cast<void>(thread_.section());
-  if (name) name_ = *name;
-  session_.protocol = protocol;
+  if (hello.name)
+    if (const auto refused = words_.take("name", *hello.name); !refused.empty())
+      return reply.error(refused);
+  session_.protocol = hello.protocol.value_or(session_.protocol);
   reply.map(7);
-  reply.writer().items(
-      std::string_view{"server"}, std::string_view{"redis"}, std::string_view{"version"},
-      std::string_view{"7.2.0"}, std::string_view{"proto"}, protocol, std::string_view{"id"}, id_,
-      std::string_view{"mode"}, std::string_view{"standalone"}, std::string_view{"role"},
-      std::string_view{"master"}, std::string_view{"modules"});
+  reply.writer().items("server", "redis", "version", "7.2.0", "proto", session_.protocol, "id", id_,
+                       "mode", "standalone", "role", "master", "modules");
   reply.array(0);
+  if (hello.login) answer_login(reply);
 }
 
 void Connection::quit(Words, WireReply& reply) {
@@ -156,14 +152,45 @@ void Connection::quit(Words, WireReply& reply) {
 void Connection::reset(Words, WireReply& reply) {
   static_cast<void>(thread_.section());
   forget();
-  session_ = {.database = 0, .protocol = 2};
-  logged_in_ = port().settings().password.empty();
-  name_.clear();
-  muted_ = 0;
+  session_ = {.database = 0, .protocol = 2, .guard = this};
+  user_ = thread_.users().newcomer();
+  words_.clear();
+  reply_mode_.turn_on();
   reply.simple("RESET");
 }
 
-void Connection::acl_whoami(Words, WireReply& reply) { reply.bulk("default"); }
+void Connection::acl_whoami(Words, WireReply& reply) { reply.bulk(user_.load()->name); }
+
+void Connection::acl_users(Words, WireReply& reply) {
+  const auto& users = thread_.users().all();
+  reply.array(users.size());
+  for (const auto& [name, user] : users) reply.bulk(name);
+}
+
+void Connection::acl_list(Words, WireReply& reply) {
+  const auto& users = thread_.users().all();
+  reply.array(users.size());
+  for (const auto& [name, user] : users) reply.bulk(user.describe());
+}
+
+void Connection::acl_cat(Words words, WireReply& reply) {
+  if (words.size() > 3) return reply.error(engine::wrong_arity("acl|cat"));
+  const auto categories = resp::all_categories();
+  if (words.size() == 2) {
+    reply.array(categories.size());
+    for (const auto& category : categories) reply.bulk(category.name);
+    return;
+  }
+  const auto wanted = std::ranges::find_if(
+      categories, [&](const auto& category) { return is_word(words[2], category.name); });
+  if (wanted == categories.end())
+    return reply.error(fmt::format("ERR Unknown category '{}'", engine::shown(words[2])));
+  std::vector<std::string_view> members;
+  for (const auto& spec : resp::all_commands())
+    if ((resp::categories_of(spec) & wanted->bit) != 0) members.push_back(spec.name);
+  reply.array(members.size());
+  for (const auto name : members) reply.bulk(name);
+}
 
 void Connection::shutdown(Words, WireReply&) {
   port().stop();
@@ -177,45 +204,48 @@ void Connection::client_id(Words, WireReply& reply) {
 }
 
 void Connection::client_getname(Words, WireReply& reply) {
-  reply.bulk_or_null(name_.empty() ? nullptr : &name_);
+  const auto name = words_.of("name");
+  name.empty() ? reply.null() : reply.bulk(name);
 }
 
 void Connection::client_setname(Words words, WireReply& reply) {
-  if (!is_nameable(words[2]))
-    return reply.error("ERR Client names cannot contain spaces, newlines or special characters.");
   static_cast<void>(thread_.section());  // CLIENT LIST reads it
-  name_ = words[2];
-  reply.ok();
+  const auto refused = words_.take("name", words[2]);
+  refused.empty() ? reply.ok() : reply.error(refused);
 }
 
 void Connection::client_setinfo(Words words, WireReply& reply) {
-  const bool is_name = is_word(words[2], "lib-name");
-  if (!is_name && !is_word(words[2], "lib-ver"))
-    return reply.error(fmt::format("ERR Unrecognized option '{}'", engine::shown(words[2])));
-  if (!is_nameable(words[3]))
-    return reply.error(
-        fmt::format("ERR {} cannot contain spaces, newlines or special characters.", words[2]));
   static_cast<void>(thread_.section());
-  (is_name ? library_ : library_version_) = words[3];
-  reply.ok();
+  const auto refused = words_.take_info(words[2], words[3]);
+  refused.empty() ? reply.ok() : reply.error(refused);
 }
 
 std::string Connection::describe() const {
   const auto now = port().clock().steady();
   const auto* const command = last_command_.load();
+  const User* const user = user_;
   std::string flags;
   if (is_listening()) flags += 'P';
   if (in_queue_ >= 0) flags += 'x';
   if (waits_) flags += 'b';
   if (watching_.is_dirty) flags += 'd';
   if (flags.empty()) flags = "N";
-  return fmt::format(
-      "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} "
-      "multi={} cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
-      id_, address_, net::local_of(descriptor()), descriptor(), name_, seconds(begun_, now),
-      seconds(last_active_, now), flags, session_.database, listens_to(Listening::channel),
-      listens_to(Listening::pattern), listens_to(Listening::shard), in_queue_.load(),
-      command ? command->name : "NULL", session_.protocol, library_, library_version_);
+  return front::to_string({.id = id_,
+                           .address = address_,
+                           .local_address = net::local_of(descriptor()),
+                           .descriptor = descriptor(),
+                           .age_s = seconds(begun_, now),
+                           .idle_s = seconds(last_active_, now),
+                           .flags = flags,
+                           .database = session_.database,
+                           .channels = listens_to(Listening::channel),
+                           .patterns = listens_to(Listening::pattern),
+                           .shards = listens_to(Listening::shard),
+                           .queued = in_queue_,
+                           .command = command ? command->name : "NULL",
+                           .user = user ? std::string_view{user->name} : "(none)",
+                           .protocol = session_.protocol},
+                          words_);
 }
 
 void Connection::client_info(Words, WireReply& reply) {
@@ -281,7 +311,7 @@ void Connection::client_kill(Words words, WireReply& reply) {
         filter.type = value;
       } else if (is_word(words[i], "user")) {
         filter.user = value;
-        if (value != "default")
+        if (!thread_.users().find(value))
           return reply.error(fmt::format("ERR No such user '{}'", engine::shown(value)));
       } else if (is_word(words[i], "maxage")) {
         filter.oldest = parse_integer<std::int64_t>(value);
@@ -305,6 +335,8 @@ void Connection::client_kill(Words words, WireReply& reply) {
     if (!filter.local_address.empty() &&
         filter.local_address != net::local_of(connection->descriptor()))
       continue;
+    const User* const user = connection->user_;
+    if (!filter.user.empty() && !(user && user->name == filter.user)) continue;
     if (!filter.type.empty() &&
         !is_word(filter.type, connection->is_listening() ? "pubsub" : "normal"))
       continue;
@@ -318,23 +350,22 @@ void Connection::client_kill(Words words, WireReply& reply) {
 
 /// Any thread, under the engine's lock.
 void Connection::end_soon() {
-  if (thread_.is_here() && thread_.in_hand() == this) {
+  if (thread_.is_here() && thread_.in_hand() == this)
     closing_ = true;
-    return;
-  }
-  thread_.loop().post([&thread = thread_, id = id_] {
-    if (Connection* const connection = thread.find(id)) connection->close();
-  });
+  else
+    thread_.loop().post([&thread = thread_, id = id_] {
+      if (Connection* const connection = thread.find(id)) connection->close();
+    });
 }
 
 void Connection::client_reply(Words words, WireReply& reply) {
   if (is_word(words[2], "on")) {
-    muted_ = 0;
+    reply_mode_.turn_on();
     reply.ok();
   } else if (is_word(words[2], "off")) {
-    muted_ = 255;
+    reply_mode_.turn_off();
   } else if (is_word(words[2], "skip")) {
-    if (muted_ != 255) muted_ = 2;
+    reply_mode_.skip_next();
   } else {
     reply.error(engine::syntax_error);
   }

@@ -80,6 +80,7 @@ bool shut_gate(Store& store, const SaleKeys& keys, std::string_view reason,
 }
 
 bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool may_be_new) {
+  renew_id(store, sale.name, orders);
   const SaleKeys keys{sale.name};
   const auto word = database_word(orders);
   const auto there = orders.store_of(sale.name);

@@ -38,8 +38,9 @@ inline constexpr std::array folders{
     Folder{"http", "loop net base"},
     // 4
     Folder{"open", "engine redis store resp net topology base"},
-    Folder{"proxy", "resp loop net topology base"},
-    Folder{"port", "engine resp loop net base"},
+    Folder{"front", "resp base"},
+    Folder{"proxy", "front resp loop net topology base"},
+    Folder{"port", "front engine http resp loop net base"},
     Folder{"server", "sale room token lock number id bloom store http net base"},
     // 5
     Folder{"cli", "public server loop net proxy port engine open topology base"},

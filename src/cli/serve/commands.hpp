@@ -67,9 +67,6 @@ std::vector<Option> target_options(ServeArgs& args);
 std::vector<Option> client_options(ServeArgs& args);
 server::RateLimitOptions rates_of(const ServeArgs& args);
 
-/// "127.0.0.1:8080", "[::1]:8080", or the path of a unix socket. Throws Error{bad_argument}.
-net::Endpoint endpoint_of(const std::string& word);
-
 /// The secrets of webhooks, a line each. Throws Error{bad_argument}.
 WebhookKeys webhook_keys_of(const std::string& path);
 /// Providers whose payments are taken, "acme=FILE" each; and all that the service sends to others.

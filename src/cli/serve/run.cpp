@@ -213,7 +213,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places) {
   if (args.claim_after > 0ms) options.shop.worker.claim_after = args.claim_after;
   if (!args.keys_file.empty()) options.keys = TokenKeys::load(args.keys_file);
   options.shop_keys = shop_keys_of(args);
-  options.http.listen = endpoint_of(args.listen);
+  options.http.listen = net::read_endpoint(args.listen);
   if (!options.keys && !args.believes_buyers && !net::is_of_this_machine(options.http.listen))
     throw Error{
         Errc::bad_argument,
@@ -238,7 +238,7 @@ server::ServiceOptions options_of(const ServeArgs& args, const Places& places) {
   if (!args.shop_file.empty()) options.pages.front = server::Storefront::load(args.shop_file);
   options.pages.languages = server::Languages{args.texts_folder};
   options.proxies = args.proxies;
-  options.health = endpoint_of(args.health);
+  options.health = net::read_endpoint(args.health);
   return options;
 }
 
@@ -316,26 +316,6 @@ class LastResort {
   std::condition_variable_any ended_;
   std::jthread thread_;
 };
-
-}  // namespace
-
-net::Endpoint endpoint_of(const std::string& word) {
-  if (word.starts_with('/')) return {.host = {}, .port = 0, .unix_path = word};
-  const auto colon = word.rfind(':');
-  auto host = word.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const auto port =
-      colon == word.npos ? std::nullopt : parse_integer<std::uint16_t>(word.substr(colon + 1));
-  if (!port || host.empty())
-    throw Error{Errc::bad_argument,
-                fmt::format("'{}' is no address: write HOST:PORT with a port from 0 (a free one) "
-                            "to 65535, like 127.0.0.1:8080 or [::1]:8080, or the path of a unix "
-                            "socket",
-                            word)};
-  return {.host = host, .port = *port, .unix_path = {}};
-}
-
-namespace {
 
 std::vector<Option> sale_options(ServeArgs& args) {
   return {

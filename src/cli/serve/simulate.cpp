@@ -28,7 +28,7 @@ struct SimulateArgs {
 
 /// What signs payments for everybody who asks is no server for others.
 net::Endpoint own_endpoint_of(const std::string& word) {
-  const auto endpoint = endpoint_of(word);
+  const auto endpoint = net::read_endpoint(word);
   if (net::is_of_this_machine(endpoint)) return endpoint;
   throw Error{Errc::bad_argument,
               fmt::format("--listen {}: whoever reaches it could pay what he likes with money that "

@@ -6,6 +6,7 @@
 
 #include "engine/commands/families.hpp"
 #include "engine/core/command.hpp"
+#include "engine/core/events.hpp"
 #include "resp/command_table.hpp"
 
 namespace sluice::engine {
@@ -182,6 +183,16 @@ void config_set(Context& context, Words words, Reply& reply) {
   for (std::size_t i = 2; i < words.size(); i += 2) {
     const auto refused =
         engine.configure ? engine.configure(words[i], words[i + 1]) : std::string{};
+    if (is_word(words[i], "notify-keyspace-events")) {
+      const auto kinds = read_event_kinds(words[i + 1]);
+      if (!kinds)
+        return reply.error(
+            "ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - "
+            "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+      engine.notified_events = *kinds;
+      engine.config.insert_or_assign("notify-keyspace-events", event_letters(*kinds));
+      continue;
+    }
     if (!refused.empty())
       return reply.error(
           fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}",

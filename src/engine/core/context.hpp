@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,10 @@
 
 #include "engine/core/reply.hpp"
 #include "sluice/store.hpp"
+
+namespace sluice::resp {
+struct CommandSpec;
+}
 
 namespace sluice::engine {
 
@@ -27,10 +32,21 @@ class Allowance {
   ~Allowance() = default;
 };
 
+/// Asked before each command of a script.
+class Guard {
+ public:
+  /// Empty: it may be run. Else the error, code first.
+  virtual std::optional<std::string> refusal_of(const resp::CommandSpec& spec, Words words) = 0;
+
+ protected:
+  ~Guard() = default;
+};
+
 /// State of one connection. The embedded Store has one for all its callers.
 struct Session {
   int database = 0;
-  int protocol = 3;  ///< RESP version of replies: decides null_array, map, set, number
+  int protocol = 3;        ///< RESP version of replies: decides null_array, map, set, number
+  Guard* guard = nullptr;  ///< null: its scripts may run all commands
 };
 
 /// A key, and the database that it is in.

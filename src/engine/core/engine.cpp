@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "engine/core/command.hpp"
+#include "engine/core/events.hpp"
 #include "engine/core/keyspace.hpp"
 #include "resp/command_table.hpp"
 
@@ -92,11 +93,15 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
   const int database = context.session().database;
   ++commands_run;
   if (started_us == 0) started_us = context.now_us();
+  std::optional<EventWatch> watch;
+  if (notified_events != 0 && command.spec->has(resp::flag_write))
+    watch.emplace(context, *command.spec, words);
   try {
     command.handler(context, words, reply);
   } catch (const Refusal& refusal) {
     reply.error(refusal.error);
   }
+  if (watch && context.changes() != changes_before) watch->tell(*command.spec, words);
 
   const bool replaced = context.take_replaced();
   if (keyspace(database).has_expired()) {
@@ -126,8 +131,10 @@ void Engine::log(Context& context, int database, Words command) {
 }
 
 void Engine::log_expired(Context& context, int database) {
-  for (const auto& key : keyspace(database).take_expired())
+  for (const auto& key : keyspace(database).take_expired()) {
     log(context, database, std::array<std::string_view, 2>{"DEL", key});
+    if (notified_events != 0) tell_event(context, database, event_expired, "expired", key);
+  }
 }
 
 std::size_t Engine::expire_some(Context& context, std::size_t most) {

@@ -116,6 +116,8 @@ class Engine {
   /// CONFIG GET knows these; tools that set what does not matter here are answered OK.
   std::map<std::string, std::string, std::less<>> config;
 
+  /// Which changes of keys are published, as EventKind says; 0: none.
+  std::uint32_t notified_events = 0;
   /// While a log is loaded nothing expires and nothing is logged.
   bool loading = false;
   /// False where no log is kept: then effects are not even built.

@@ -323,6 +323,9 @@ void LockedEngine::expire(std::int64_t now_us, std::size_t most) {
   engine_.expire_some(context, most);
   engine_.find_soonest_expiry();
   if (committer_) committer_->append(context.effects(), now_us);
+  if (audience_)
+    for (const auto& message : context.published()) audience_->publish(message);
+  channels_->post(context.published());
   tell(context, database, nullptr);
 }
 

@@ -38,7 +38,7 @@ bool publishes(const resp::CommandSpec& spec) {
 }
 
 /// Why a script may not run the command; empty: it may.
-std::string_view refusal(const ScriptRun& run, const Engine::Command* command, Words words) {
+std::string_view refusal(ScriptRun& run, const Engine::Command* command, Words words) {
   constexpr std::string_view unknown = "ERR Unknown Redis command called from script";
   if (command == nullptr) return unknown;
   const auto& spec = *command->spec;
@@ -48,7 +48,9 @@ std::string_view refusal(const ScriptRun& run, const Engine::Command* command, W
   if (command->handler == nullptr) return unknown;
   if (run.read_only && (spec.has(resp::flag_write) || publishes(spec)))
     return "ERR Write commands are not allowed from read-only scripts.";
-  return {};
+  Guard* const guard = run.context->session().guard;
+  if (guard) run.refusal = guard->refusal_of(spec, words).value_or("");
+  return guard ? std::string_view{run.refusal} : std::string_view{};
 }
 
 /// Runs a command. What is thrown out of it, by Lua where its memory is at its limit too, may have

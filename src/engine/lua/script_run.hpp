@@ -66,6 +66,8 @@ struct ScriptRun final : Allowance {
   End end = End::none;
   std::string failure;  ///< what went wrong inside a command
 
+  std::string refusal;  ///< why the session's guard refuses a command
+
   // Where the error was raised that ended the script; filled by the message handler.
   std::string error_source;
   int error_line = -1;

@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "base/json.hpp"
+#include "front/rights.hpp"
 #include "proxy/config/inspect.hpp"
-#include "proxy/redis/rights.hpp"
+#include "proxy/redis/taught_commands.hpp"
 #include "proxy/watch/counters.hpp"
 #include "resp/command_table.hpp"
 
@@ -170,14 +171,14 @@ void commands_that_are_known(const PoolSettings& pool, Findings& findings) {
 void scripts_beyond_rights(const PoolSettings& pool, Findings& findings) {
   if (pool.users.empty()) return;
   const TaughtCommands taught{pool.commands};
-  const auto may_run = [](Rights& rights, std::string_view name) {
+  const auto may_run = [](front::Rights& rights, std::string_view name) {
     const std::string_view words[]{name, "", "0"};
-    return rights.check(*resp::find_command(name), words) == Denied::nothing;
+    return rights.check(*resp::find_command(name), words) == front::Denied::nothing;
   };
   for (const auto& user : pool.users) {
     if (user.acl.empty()) continue;
-    Rights rights{user.acl, taught};
-    const bool is_limited = !rights.covers(Rights{"+@all allkeys allchannels", taught});
+    front::Rights rights{user.acl, taught};
+    const bool is_limited = !rights.covers(front::Rights{"+@all allkeys allchannels", taught});
     const bool runs_scripts =
         may_run(rights, "eval") || may_run(rights, "evalsha") || may_run(rights, "fcall");
     if (!is_limited || !runs_scripts) continue;

@@ -86,7 +86,7 @@ void check_rights(const PoolSettings& pool) {
   for (const auto& user : pool.users) {
     if (user.acl.empty()) continue;
     try {
-      Rights{user.acl, taught};
+      front::Rights{user.acl, taught};
     } catch (const Error& wrong) {
       refuse(user.place, fmt::format("the user '{}' of the pool '{}': {}", user.name, pool.name,
                                      wrong.message()));

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "front/reply_mode.hpp"
 #include "loop/stream.hpp"
 #include "net/socket.hpp"
 #include "proxy/flow/client_state.hpp"
@@ -110,7 +111,7 @@ class Client final : public loop::Stream, public Receiver {
   void note_chosen_db() noexcept { session_state_.has_chosen_db = true; }
   const SessionState& session_state() const noexcept { return session_state_; }
   void set_session_state(const SessionState& state) noexcept;
-  ReplyMode& reply_mode() noexcept { return reply_mode_; }
+  front::ReplyMode& reply_mode() noexcept { return reply_mode_; }
   /// A connection for it alone. Empty: there are too many. From the first on its own connection is
   /// kept alive, so that the server's is not held for a peer that has vanished.
   BorrowedUpstream borrow(Server& home, const ConnectionMode& mode);
@@ -224,7 +225,7 @@ class Client final : public loop::Stream, public Receiver {
   std::uint32_t budgeted_ = 0;              // taken of the strangers' budget
   std::unique_ptr<ClientSession> session_;  // made when it is first needed
   ClientState state_;
-  ReplyMode reply_mode_;
+  front::ReplyMode reply_mode_;
   bool keeps_alive_ = false;
   bool is_mirror_ = false;
   bool stays_ = false;       // the successor does not take it

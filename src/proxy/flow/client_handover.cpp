@@ -12,7 +12,7 @@ void Client::take_over(const HandedClient& client) {
   state.has_chosen_db = client.db.has_value();
   state.logged_in = client.logged_in;
   session_state_.logged_in = client.logged_in;
-  if (!client.told.empty()) session().set_all_told(client.told);
+  if (!client.told.empty()) session().words().set_all(client.told);
   reply_mode_.set_muted(client.muted);
   set_unread(client.unread);
   stranger_since_ -= std::chrono::milliseconds{client.age};
@@ -62,7 +62,7 @@ HandedClient Client::handed() const {
                       .muted = reply_mode_.muted(),
                       .age = ms_since(stranger_since_),
                       .idle = ms_since(last_active_),
-                      .told = session_ ? session_->all_told() : "",
+                      .told = session_ ? session_->words().all() : "",
                       .unread = std::string{unread()}};
   if (session_state_.has_chosen_db) client.db = mode.db;
   return client;

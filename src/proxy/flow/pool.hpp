@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "base/rare_line.hpp"
+#include "front/login_throttle.hpp"
+#include "front/place_limit.hpp"
 #include "loop/loop.hpp"
 #include "net/socket.hpp"
 #include "net/tls.hpp"
@@ -18,13 +20,11 @@
 #include "proxy/flow/detours.hpp"
 #include "proxy/flow/masters.hpp"
 #include "proxy/flow/mirror.hpp"
-#include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/pool_clients.hpp"
 #include "proxy/flow/pool_parts.hpp"
 #include "proxy/flow/pool_servers.hpp"
 #include "proxy/flow/rate_limit.hpp"
 #include "proxy/flow/resolver.hpp"
-#include "proxy/flow/session/login_throttle.hpp"
 #include "proxy/flow/session/script_cache.hpp"
 #include "proxy/health/health.hpp"
 #include "proxy/protocol/protocol.hpp"
@@ -36,10 +36,10 @@ struct PoolTls;
 
 /// What all workers share of a pool.
 struct SharedPool {
-  PlaceLimit clients;  ///< of all workers, for client_connections
+  front::PlaceLimit clients;  ///< of all workers, for client_connections
   HealthVersion version{0};
   ScriptCache scripts;
-  LoginThrottle logins;
+  front::LoginThrottle logins;
   RateAccounts rates;
   std::shared_ptr<PoolParts> parts = std::make_shared<PoolParts>();
 
@@ -85,7 +85,7 @@ struct PoolContext {
   Resolver& resolver;
   watch::Registry& registry;
   std::size_t worker;  ///< which one, among those of the registry
-  ProcessLimits& limits;
+  front::ProcessLimits& limits;
   std::size_t mbuf_size;                                  ///< see make_redis_protocol()
   std::function<Pool*(std::string_view name)> find_pool;  ///< of the same worker; null: none
 };

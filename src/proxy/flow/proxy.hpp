@@ -132,7 +132,7 @@ class Proxy {
   std::size_t mbuf_size_;
   std::unique_ptr<watch::Registry> registry_;
   flow::Resolver resolver_;
-  flow::ProcessLimits limits_;
+  front::ProcessLimits limits_;
   Pools pools_;
   std::vector<std::unique_ptr<flow::Worker>> workers_;
 };

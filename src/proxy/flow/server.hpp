@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/rare_line.hpp"
+#include "front/place_limit.hpp"
 #include "net/transport.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/flow/masters.hpp"
-#include "proxy/flow/place_limit.hpp"
 #include "proxy/flow/resolver.hpp"
 #include "proxy/flow/upstream.hpp"
 #include "proxy/health/health.hpp"
@@ -27,7 +27,7 @@ struct SharedServer {
   SharedServer(HealthPolicy policy, HealthVersion& version) : health(policy, version) {}
   Health health;
   ToldChanges told;
-  PlaceLimit borrowed;  ///< connections for one client alone
+  front::PlaceLimit borrowed;  ///< connections for one client alone
 };
 
 class Server;

@@ -19,8 +19,8 @@ constexpr auto tick_interval = 1s;
 
 }  // namespace
 
-Worker::Worker(Clock& clock, Resolver& resolver, watch::Registry& registry, ProcessLimits& limits,
-               std::size_t number, std::size_t mbuf_size)
+Worker::Worker(Clock& clock, Resolver& resolver, watch::Registry& registry,
+               front::ProcessLimits& limits, std::size_t number, std::size_t mbuf_size)
     : resolver_(resolver),
       registry_(registry),
       limits_(limits),

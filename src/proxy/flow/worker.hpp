@@ -29,7 +29,7 @@ struct PoolUpdate {
 class Worker {
  public:
   /// `number`: its place among the workers of the registry.
-  Worker(Clock& clock, Resolver& resolver, watch::Registry& registry, ProcessLimits& limits,
+  Worker(Clock& clock, Resolver& resolver, watch::Registry& registry, front::ProcessLimits& limits,
          std::size_t number, std::size_t mbuf_size);
   /// Stops at once; see drain().
   ~Worker();
@@ -88,7 +88,7 @@ class Worker {
 
   Resolver& resolver_;
   watch::Registry& registry_;
-  ProcessLimits& limits_;
+  front::ProcessLimits& limits_;
   std::size_t number_;
   std::size_t mbuf_size_;
   RequestPool requests_;  // outlives what the loop buries

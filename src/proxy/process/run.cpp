@@ -22,12 +22,12 @@
 
 #include "base/descriptor.hpp"
 #include "base/json.hpp"
+#include "net/notice.hpp"
 #include "proxy/config/inspect.hpp"
 #include "proxy/config/read.hpp"
 #include "proxy/process/daemon.hpp"
 #include "proxy/process/handover.hpp"
 #include "proxy/process/log_file.hpp"
-#include "proxy/process/notice.hpp"
 #include "proxy/process/services.hpp"
 #include "proxy/process/signals.hpp"
 #include "sluice/error.hpp"
@@ -116,8 +116,8 @@ class TaskQueue {
 
 /// The service manager is told that a reload begins and, however it goes, that it is over.
 struct ReloadNotice {
-  ReloadNotice() { tell_manager("RELOADING=1"); }
-  ~ReloadNotice() { tell_manager("READY=1"); }
+  ReloadNotice() { net::tell_manager("RELOADING=1"); }
+  ~ReloadNotice() { net::tell_manager("READY=1"); }
   ReloadNotice(const ReloadNotice&) = delete;
   ReloadNotice& operator=(const ReloadNotice&) = delete;
 };
@@ -192,7 +192,7 @@ class Serving {
   }
 
   void stop(std::string_view why) {
-    if (!drained_by_) tell_manager("STOPPING=1");
+    if (!drained_by_) net::tell_manager("STOPPING=1");
     drain(why);
   }
 
@@ -218,7 +218,7 @@ class Serving {
                                       .channels = proxy_.config().process.workers,
                                       .generation = generation_ + 1});
     management_->hand_on();
-    tell_manager(fmt::format("MAINPID={}", successor.process));
+    net::tell_manager(fmt::format("MAINPID={}", successor.process));
     auto text =
         fmt::format("upgraded: process {} serves, {} leaves", successor.process, ::getpid());
     drain(text, std::move(successor.channels), successor.version);
@@ -432,7 +432,8 @@ int serve(const Options& options, const Program& program, LogFile& log) {
   std::optional<PidFile> pid_file;
   if (!options.pid_file.empty()) pid_file.emplace(options.pid_file);
   if (daemon) daemon->ready();
-  if (!inherited.is_successor()) tell_manager("READY=1");  // of a successor its predecessor tells
+  if (!inherited.is_successor())
+    net::tell_manager("READY=1");  // of a successor its predecessor tells
   inherited.ready();
   const int code = serving.run();
   log.write(LogSeverity::notice, "done");

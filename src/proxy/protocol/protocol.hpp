@@ -12,11 +12,15 @@
 
 #include "resp/letters.hpp"
 
+namespace sluice::front {
+class Rights;
+}
+
 namespace sluice::proxy {
 
-using Words = std::span<const std::string_view>;
+using front::Rights;
 
-class Rights;
+using Words = std::span<const std::string_view>;
 
 /// The first line of an HTTP request, and those by which Redis, too, knows it. No command is so.
 inline bool is_http(Words words) noexcept {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "front/rights.hpp"
 #include "proxy/config/config.hpp"
 #include "proxy/protocol/protocol.hpp"
-#include "proxy/redis/rights.hpp"
 #include "proxy/redis/taught_commands.hpp"
 #include "resp/command_table.hpp"
 

@@ -44,4 +44,9 @@ bool TaughtCommands::is_whole(const resp::CommandSpec& spec) const noexcept {
   return spec.index >= first_index() && config::is_whole(rules_[spec.index - first_index()]);
 }
 
+bool TaughtCommands::is_same_as(const front::OtherCommands& other) const noexcept {
+  const auto* const taught = dynamic_cast<const TaughtCommands*>(&other);
+  return taught && std::ranges::equal(rules_, taught->rules_);
+}
+
 }  // namespace sluice::proxy

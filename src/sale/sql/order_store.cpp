@@ -165,6 +165,19 @@ bool SqlOrderStore::sell_in(const std::string& sale, const StoreOfSale& store,
   return true;
 }
 
+bool SqlOrderStore::renew_store(const std::string& sale, const std::string& before,
+                                const StoreOfSale& store) {
+  bool is_named = false;
+  sessions_.in_transaction([&](Connection& at) {
+    const auto id = id_of(at, sale);
+    at.sql << "UPDATE sale_stock SET store = :i WHERE id = :s AND store = :b", soci::use(store.id),
+        soci::use(id), soci::use(before);
+    is_named = link_of(at, dialect(), id).store.id == store.id;
+    return true;
+  });
+  return is_named;
+}
+
 std::string SqlOrderStore::identity() {
   const std::lock_guard lock{identity_mutex_};
   if (!identity_.empty()) return identity_;

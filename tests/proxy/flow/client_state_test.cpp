@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "front/reply_mode.hpp"
+
 namespace sluice::proxy::flow {
 namespace {
 
@@ -85,7 +87,7 @@ TEST(ClientState, LifeNeverGoesBack) {
 }
 
 TEST(ReplyMode, SkipMutesItselfAndTheNextRequest) {
-  ReplyMode mode;
+  front::ReplyMode mode;
   EXPECT_FALSE(mode.is_muted());
   mode.skip_next();
   EXPECT_TRUE(mode.is_muted());
@@ -98,7 +100,7 @@ TEST(ReplyMode, SkipMutesItselfAndTheNextRequest) {
 }
 
 TEST(ReplyMode, OffLastsUntilOn) {
-  ReplyMode mode;
+  front::ReplyMode mode;
   mode.turn_off();
   for (int i = 0; i < 1000; ++i) mode.served();
   mode.skip_next();
@@ -110,14 +112,14 @@ TEST(ReplyMode, OffLastsUntilOn) {
 }
 
 TEST(ReplyMode, OnEndsASkip) {
-  ReplyMode mode;
+  front::ReplyMode mode;
   mode.skip_next();
   mode.turn_on();
   EXPECT_FALSE(mode.is_muted());
 }
 
 TEST(ReplyMode, SkipWhileSkippingBeginsAnew) {
-  ReplyMode mode;
+  front::ReplyMode mode;
   mode.skip_next();
   mode.served();
   mode.skip_next();

@@ -1,4 +1,4 @@
-#include "proxy/flow/session/login_throttle.hpp"
+#include "front/login_throttle.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(LoginThrottle, WaitsLongerWithEachFailureAndForgets) {
-  LoginThrottle throttle;
+  front::LoginThrottle throttle;
   SteadyTime now{};
   for (int i = 0; i < 5; ++i) throttle.note_failure("a", now);
   EXPECT_EQ(throttle.wait_of("a", now), 0ms) << "a mistake or two cost nothing";
@@ -18,17 +18,17 @@ TEST(LoginThrottle, WaitsLongerWithEachFailureAndForgets) {
   throttle.note_failure("a", now);
   EXPECT_EQ(throttle.wait_of("a", now), 200ms);
   for (int i = 0; i < 1000; ++i) throttle.note_failure("a", now);
-  EXPECT_EQ(throttle.wait_of("a", now), LoginThrottle::longest);
-  EXPECT_EQ(throttle.wait_of("a", now + 9s), LoginThrottle::longest);
+  EXPECT_EQ(throttle.wait_of("a", now), front::LoginThrottle::longest);
+  EXPECT_EQ(throttle.wait_of("a", now + 9s), front::LoginThrottle::longest);
   EXPECT_EQ(throttle.wait_of("a", now + 40s), 0ms);
   EXPECT_EQ(throttle.wait_of("a", now + std::chrono::years{1}), 0ms);
 }
 
 TEST(LoginThrottle, KnowsSoManyAddressesAndNoMore) {
-  LoginThrottle throttle;
+  front::LoginThrottle throttle;
   SteadyTime now{};
   for (int i = 0; i < 6; ++i) throttle.note_failure("first", now);
-  for (std::size_t i = 1; i < LoginThrottle::most_addresses; ++i)
+  for (std::size_t i = 1; i < front::LoginThrottle::most_addresses; ++i)
     throttle.note_failure(std::to_string(i), now + 1ms);
   EXPECT_EQ(throttle.wait_of("first", now), 100ms);
   throttle.note_failure("one more", now + 1ms);
@@ -36,11 +36,11 @@ TEST(LoginThrottle, KnowsSoManyAddressesAndNoMore) {
 }
 
 TEST(LoginThrottle, WhoFailsAgainIsTheLatest) {
-  LoginThrottle throttle;
+  front::LoginThrottle throttle;
   SteadyTime now{};
   for (const auto* const address : {"early", "late", "early"})
     for (int i = 0; i < 6; ++i) throttle.note_failure(address, now);
-  for (std::size_t i = 1; i < LoginThrottle::most_addresses; ++i)
+  for (std::size_t i = 1; i < front::LoginThrottle::most_addresses; ++i)
     throttle.note_failure(std::to_string(i), now);
   EXPECT_EQ(throttle.wait_of("late", now), 0ms);
   EXPECT_GT(throttle.wait_of("early", now), 0ms);

@@ -1,4 +1,4 @@
-#include "proxy/flow/place_limit.hpp"
+#include "front/place_limit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace sluice::proxy::flow {
 namespace {
 
 TEST(PlaceLimit, GivesAPlaceBack) {
-  PlaceLimit limit;
+  front::PlaceLimit limit;
   limit.set_most(2);
   EXPECT_TRUE(limit.enter());
   EXPECT_FALSE(limit.enter(1)) << "who asks for less gets less";
@@ -22,7 +22,7 @@ TEST(PlaceLimit, GivesAPlaceBack) {
 
 TEST(PlaceLimit, OfManyAtOnceAsManyEnterAsThereArePlaces) {
   for (int round = 0; round < 200; ++round) {
-    PlaceLimit limit;
+    front::PlaceLimit limit;
     std::atomic<int> ready{0}, inside{0};
     {
       std::vector<std::jthread> doors;

@@ -7,8 +7,8 @@
 #include <ranges>
 #include <set>
 
+#include "front/rights.hpp"
 #include "proxy/flow/request_stream.hpp"
-#include "proxy/redis/rights.hpp"
 #include "proxy/support/asking.hpp"
 #include "proxy/support/planning.hpp"
 #include "resp/told_commands.hpp"
@@ -17,6 +17,7 @@
 #include "support/redis_server.hpp"
 
 namespace sluice::proxy {
+using front::Denied;
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -247,7 +248,8 @@ TEST_F(RightsOfRedis, ARandomUserMayDoWhatRedisLetsHimDo) {
       ++seen[denied];
       if (denied == Denied::nothing || !is_7_0()) continue;
       const auto refusal = user.command(line);
-      ASSERT_EQ(test::text_of(refusal) + "\r\n", refusal_of(denied, spec->name)) << joined(line);
+      ASSERT_EQ(test::text_of(refusal), "-" + front::refusal_of(denied, spec->name))
+          << joined(line);
     }
   }
   EXPECT_GT(refused_users, 0U);
@@ -278,7 +280,8 @@ TEST_F(RightsOfRedis, SortByAPatternWantsAllKeys) {
       const auto reply = user.command(std::span<const std::string_view>{request});
       EXPECT_EQ(reply.is_error(), denied != Denied::nothing) << words << ": " << line;
       if (reply.is_error() && is_7_0()) {
-        EXPECT_EQ(test::text_of(reply) + "\r\n", refusal_of(denied, "")) << words << ": " << line;
+        EXPECT_EQ(test::text_of(reply), "-" + front::refusal_of(denied, ""))
+            << words << ": " << line;
       }
     }
   }

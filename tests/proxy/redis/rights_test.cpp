@@ -1,4 +1,4 @@
-#include "proxy/redis/rights.hpp"
+#include "front/rights.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include "sluice/error.hpp"
 
 namespace sluice::proxy {
+using front::Denied;
 namespace {
 
 const std::vector<CommandRule> rules{{"my.get", "key 1 read"},

@@ -110,8 +110,8 @@ bool ClientSession::refuses(Words words, const Plan& plan) {
   }
   if (is_confined(words, plan)) return true;
   const auto what = denied(words, plan);
-  if (what != Denied::nothing) deny(what, words, plan);
-  return what != Denied::nothing;
+  if (what != front::Denied::nothing) deny(what, words, plan);
+  return what != front::Denied::nothing;
 }
 
 bool ClientSession::queues(Words words, std::string_view bytes, const Plan& plan) {
@@ -148,7 +148,7 @@ void ClientSession::select(Words words, std::string_view, const Plan&) {
 void ClientSession::reset(Words, std::string_view, const Plan&) {
   transaction_.reset();
   subscriptions_.reset();
-  told_.clear();
+  words_.clear();
   client_.reply_mode().turn_on();
   client_.set_session_state(pool().newcomer());
   answer("+RESET\r\n");

@@ -8,9 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "front/own_words.hpp"
+#include "front/rights.hpp"
 #include "proxy/flow/client.hpp"
 #include "proxy/protocol/protocol.hpp"
-#include "proxy/redis/rights.hpp"
 
 namespace sluice::proxy::flow {
 
@@ -54,11 +55,8 @@ class ClientSession {
   bool is_amid() const noexcept {
     return transaction_ || blocked_ || delayed_ != nullptr || is_subscribed();
   }
-  /// What the client has said of itself: its "name", "user", "lib-name" or "lib-ver".
-  std::string_view told(std::string_view what) const noexcept;
-  /// All of it, "name=x lib-name=y ...", for a successor.
-  const std::string& all_told() const noexcept { return told_; }
-  void set_all_told(const std::string& told) { told_ = told; }
+  /// What the client has said of itself.
+  front::OwnWords& words() noexcept { return words_; }
   /// As whom it has logged in.
   std::string_view user() const noexcept;
   /// While keys move: whether those of the request are where it will be served. False: they are
@@ -93,14 +91,11 @@ class ClientSession {
   bool log_in(std::string_view user, std::string_view password);
   void answer_login(std::string_view reply);
   bool may_read_only(Words words, const Plan& plan) const;
-  Denied denied(Words words, const Plan& plan) const;
-  void deny(Denied denied, Words words, const Plan& plan);
+  front::Denied denied(Words words, const Plan& plan) const;
+  void deny(front::Denied denied, Words words, const Plan& plan);
   void append_greeting(std::string& out) const;
   // client_verb.cpp
   Serve client;
-  /// False: the client has been told why.
-  bool tell(std::string_view what, std::string_view value);
-  void keep(std::string_view what, std::string_view value);
   void set_reply_mode(std::string_view mode);
   // client_list.cpp
   void list(Words words);
@@ -126,7 +121,7 @@ class ClientSession {
   Request* delayed_ = nullptr;  // an AUTH or HELLO whose answer waits
   loop::Loop::TimerId delay_{};
   std::uint8_t failed_logins_ = 0;
-  std::string told_;  // "name=x lib-name=y ...": what the client has said of itself
+  front::OwnWords words_;
   std::unique_ptr<Transaction> transaction_;  // from MULTI or WATCH on
   std::unique_ptr<Subscriptions> subscriptions_;
   std::unique_ptr<Fetch> fetch_;  // while keys move

@@ -12,7 +12,7 @@
 
 #include "sluice/clock.hpp"
 
-namespace sluice::proxy::flow {
+namespace sluice::front {
 
 /// The failures of late by address. The first few cost nothing; then each doubles the wait of every
 /// answer to a login from there, also to a right one: else who tries many at a time would learn
@@ -71,4 +71,4 @@ class LoginThrottle {
   std::map<std::string_view, std::list<Failures>::iterator> places_;  // by the addresses in known_
 };
 
-}  // namespace sluice::proxy::flow
+}  // namespace sluice::front

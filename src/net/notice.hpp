@@ -11,11 +11,11 @@
 
 #include <string_view>
 
-namespace sluice::proxy::process {
+namespace sluice::net {
 
 /// Sends `state` to the socket that NOTIFY_SOCKET names, a path or (@...) an abstract name; without
 /// one it does nothing. A failure is logged. May block for a second, when the manager does not
 /// read.
 void tell_manager(std::string_view state);
 
-}  // namespace sluice::proxy::process
+}  // namespace sluice::net

@@ -1,4 +1,4 @@
-#include "proxy/process/notice.hpp"
+#include "net/notice.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -14,7 +14,7 @@
 #include "base/descriptor.hpp"
 #include "sluice/log.hpp"
 
-namespace sluice::proxy::process {
+namespace sluice::net {
 namespace {
 
 constexpr timeval patience{.tv_sec = 1, .tv_usec = 0};
@@ -45,4 +45,4 @@ void tell_manager(std::string_view state) {
                                        std::generic_category().message(error)));
 }
 
-}  // namespace sluice::proxy::process
+}  // namespace sluice::net

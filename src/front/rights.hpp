@@ -10,16 +10,18 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "proxy/protocol/protocol.hpp"
-#include "proxy/redis/taught_commands.hpp"
+#include "front/other_commands.hpp"
 #include "resp/command_rights.hpp"
 
-namespace sluice::proxy {
+namespace sluice::front {
+
+using Words = std::span<const std::string_view>;
 
 /// What a user may not do. In the order in which Redis tells of them.
 enum class Denied : std::uint8_t {
@@ -31,20 +33,19 @@ enum class Denied : std::uint8_t {
   get,  ///< as above
 };
 
-/// The reply to the request, in Redis's words. REQUIRES: `denied` is not nothing.
+/// The error that answers the request, in Redis's words. REQUIRES: `denied` is not nothing.
 std::string refusal_of(Denied denied, std::string_view command);
 
 /// Threads: one (scratch space is kept between calls).
 class Rights {
  public:
-  /// `taught` outlives it. Throws Error{bad_argument} that names the word and says what to write.
-  Rights(std::string_view words, const TaughtCommands& taught);
+  /// `others` outlives it. Throws Error{bad_argument} that names the word and says what to write.
+  Rights(std::string_view words, const OtherCommands& others);
 
-  /// Of a request that is refused anyway only whether the user may run the command. O(keys *
-  /// patterns).
-  Denied check(const Plan& plan, Words words);
-  /// REQUIRES: the words fit the arity of the command.
+  /// REQUIRES: the words fit the arity of the command. O(keys * patterns).
   Denied check(const resp::CommandSpec& spec, Words words);
+
+  const resp::CommandSpec& spec_at(std::size_t index) const noexcept;
 
   /// Of a subscription. A pattern must be one that the user was given, to the letter.
   bool may_hear(std::string_view channel, bool is_pattern) const;
@@ -60,7 +61,7 @@ class Rights {
   /// Rights that hold together.
   struct Selector {
     std::vector<bool> commands;                       // by CommandSpec::index
-    std::vector<std::pair<std::string, bool>> named;  // taught commands that differ from their rule
+    std::vector<std::pair<std::string, bool>> named;  // other commands that differ from their rule
     std::vector<std::pair<std::size_t, std::string>> first_words;  // "+select|0"
     bool all_keys = false, all_channels = false;
     std::vector<KeyPattern> keys;
@@ -81,13 +82,12 @@ class Rights {
   void allow(const resp::CommandSpec& spec, bool allowed, Selector& selector) const;
   void allow_all(bool allowed, Selector& selector) const;
 
-  const resp::CommandSpec& spec_at(std::size_t index) const noexcept;
   bool may_run(const Selector& selector, const resp::CommandSpec& spec, Words words) const;
   Denied check(const Selector& selector, const resp::CommandSpec& spec, Words words) const;
 
-  const TaughtCommands& taught_;
+  const OtherCommands& others_;
   std::vector<Selector> selectors_;  // the first has the words outside of all others
   std::vector<std::size_t> keys_;    // positions
 };
 
-}  // namespace sluice::proxy
+}  // namespace sluice::front

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sluice::proxy::flow {
+namespace sluice::front {
 
 /// How many may be there at the same time, in all workers.
 class PlaceLimit {
@@ -23,6 +23,7 @@ class PlaceLimit {
     return true;
   }
   void leave() noexcept { --here_; }
+  std::size_t taken() const noexcept { return here_; }
 
  private:
   std::atomic<std::size_t> here_{0};
@@ -60,4 +61,4 @@ struct ProcessLimits {
   std::uint64_t first_id = 0;
 };
 
-}  // namespace sluice::proxy::flow
+}  // namespace sluice::front

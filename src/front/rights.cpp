@@ -1,4 +1,4 @@
-#include "proxy/redis/rights.hpp"
+#include "front/rights.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,9 @@
 #include "base/text.hpp"
 #include "resp/glob.hpp"
 #include "resp/letters.hpp"
-#include "resp/writer.hpp"
 #include "sluice/error.hpp"
 
-namespace sluice::proxy {
+namespace sluice::front {
 namespace {
 
 using resp::KeyUse;
@@ -115,31 +114,20 @@ Denied denied_of_sort(Words words) {
 }  // namespace
 
 std::string refusal_of(Denied denied, std::string_view command) {
-  std::string reply;
-  resp::ReplyWriter writer{reply};
   switch (denied) {
     case Denied::nothing: break;
     case Denied::command:
-      writer.error(fmt::format(
-          "{}NOPERM this user has no permissions to run the '{}' command",
-          command == "exec" ? "EXECABORT Transaction discarded because of: " : "", command));
-      break;
+      return fmt::format("{}NOPERM this user has no permissions to run the '{}' command",
+                         command == "exec" ? "EXECABORT Transaction discarded because of: " : "",
+                         command);
     case Denied::key:
-      writer.error(
-          "NOPERM this user has no permissions to access one of the keys used as arguments");
-      break;
+      return "NOPERM this user has no permissions to access one of the keys used as arguments";
     case Denied::channel:
-      writer.error(
-          "NOPERM this user has no permissions to access one of the channels used as arguments");
-      break;
-    case Denied::by:
-      writer.error("ERR BY option of SORT denied due to insufficient ACL permissions.");
-      break;
-    case Denied::get:
-      writer.error("ERR GET option of SORT denied due to insufficient ACL permissions.");
-      break;
+      return "NOPERM this user has no permissions to access one of the channels used as arguments";
+    case Denied::by: return "ERR BY option of SORT denied due to insufficient ACL permissions.";
+    case Denied::get: return "ERR GET option of SORT denied due to insufficient ACL permissions.";
   }
-  return reply;
+  return {};
 }
 
 struct Rights::PlainWord {
@@ -161,7 +149,7 @@ const Rights::PlainWord Rights::plain_words[] = {
      [](const Rights&, Selector& s) { s.all_channels = false, s.channels.clear(); }},
 };
 
-Rights::Rights(std::string_view words, const TaughtCommands& taught) : taught_(taught) {
+Rights::Rights(std::string_view words, const OtherCommands& others) : others_(others) {
   const auto add_selector = [this]() -> Selector& {
     auto& selector = selectors_.emplace_back();
     allow_all(false, selector);
@@ -242,7 +230,7 @@ void Rights::read_category(std::string_view word, Selector& selector) const {
   const bool allowed = word.front() == '+';
   for (const auto& spec : resp::all_commands())
     if ((resp::categories_of(spec) & category->bit) != 0) allow(spec, allowed, selector);
-  for (const auto& spec : taught_.all())
+  for (const auto& spec : others_.all())
     if ((resp::categories_of(spec) & category->bit) != 0) allow(spec, allowed, selector);
 }
 
@@ -252,7 +240,7 @@ void Rights::read_command(std::string_view word, Selector& selector) const {
   if (const auto* const spec = resp::find_command(name)) return allow(*spec, allowed, selector);
   const auto bar = name.rfind('|');
   if (bar == std::string_view::npos) {
-    if (taught_.find(name) == nullptr)
+    if (others_.find(name) == nullptr)
       refuse(word, fmt::format("names no command{}", hint_for(name, resp::all_commands())));
     selector.named.emplace_back(in_lower_case(name), allowed);
     return;
@@ -273,9 +261,9 @@ void Rights::read_command(std::string_view word, Selector& selector) const {
 void Rights::allow(const resp::CommandSpec& spec, bool allowed, Selector& selector) const {
   selector.commands[spec.index] = allowed;
   std::erase_if(selector.first_words, [&](const auto& word) { return word.first == spec.index; });
-  if (spec.index >= TaughtCommands::first_index())
+  if (spec.index >= OtherCommands::first_index())
     std::erase_if(selector.named,
-                  [&](const auto& named) { return taught_.find(named.first) == &spec; });
+                  [&](const auto& named) { return others_.find(named.first) == &spec; });
   if (!spec.has(resp::flag_container)) return;
   const auto all = resp::all_commands();
   for (auto at = spec.index + 1; at < all.size() && all[at].name.starts_with(spec.name); ++at)
@@ -283,22 +271,14 @@ void Rights::allow(const resp::CommandSpec& spec, bool allowed, Selector& select
 }
 
 void Rights::allow_all(bool allowed, Selector& selector) const {
-  selector.commands.assign(TaughtCommands::first_index() + taught_.all().size(), allowed);
+  selector.commands.assign(OtherCommands::first_index() + others_.all().size(), allowed);
   selector.named.clear();
   selector.first_words.clear();
 }
 
 const resp::CommandSpec& Rights::spec_at(std::size_t index) const noexcept {
-  const auto first = TaughtCommands::first_index();
-  return index < first ? resp::all_commands()[index] : taught_.all()[index - first];
-}
-
-Denied Rights::check(const Plan& plan, Words words) {
-  if (plan.command == resp::all_commands().size()) return Denied::nothing;  // nobody knows it
-  const auto& spec = spec_at(plan.command);
-  if (!spec.arity_fits(words.size())) return Denied::nothing;
-  const auto denied = check(spec, words);
-  return plan.route == Route::refused && denied != Denied::command ? Denied::nothing : denied;
+  const auto first = OtherCommands::first_index();
+  return index < first ? resp::all_commands()[index] : others_.all()[index - first];
 }
 
 Denied Rights::check(const resp::CommandSpec& spec, Words words) {
@@ -322,7 +302,7 @@ Denied Rights::check(const Selector& selector, const resp::CommandSpec& spec, Wo
       if (!selector.may_use(words[position], position == keys_.front() ? uses.first : uses.others))
         return Denied::key;
   }
-  if (taught_.is_whole(spec) && !selector.may_use_all(resp::uses_of(spec, words).first))
+  if (others_.is_whole(spec) && !selector.may_use_all(resp::uses_of(spec, words).first))
     return Denied::key;
   const auto [first, count, are_patterns] = channels_of(spec);
   for (const auto channel : words.subspan(first, std::min(count, words.size() - first)))
@@ -333,7 +313,7 @@ Denied Rights::check(const Selector& selector, const resp::CommandSpec& spec, Wo
 
 bool Rights::may_run(const Selector& selector, const resp::CommandSpec& spec, Words words) const {
   if (spec.has(resp::flag_no_auth)) return true;
-  if (spec.index >= TaughtCommands::first_index()) {
+  if (spec.index >= OtherCommands::first_index()) {
     const auto named = std::ranges::find_if(
         selector.named.rbegin(), selector.named.rend(),
         [&](const auto& each) { return resp::is_word(words.front(), each.first); });
@@ -386,11 +366,11 @@ bool Rights::Selector::covers(const Selector& other) const {
 }
 
 bool Rights::covers(const Rights& other) const {
-  return std::ranges::equal(taught_.rules(), other.taught_.rules()) &&
+  return others_.is_same_as(other.others_) &&
          std::ranges::all_of(other.selectors_, [this](const Selector& theirs) {
            return std::ranges::any_of(selectors_,
                                       [&](const Selector& ours) { return ours.covers(theirs); });
          });
 }
 
-}  // namespace sluice::proxy
+}  // namespace sluice::front
