@@ -61,8 +61,9 @@ std::size_t Connection::consume(std::string_view bytes) {
   thread_.take_in_hand(this);
   const auto used = serve_all(bytes);
   thread_.take_in_hand(nullptr);
+  take_replies();  // before leave(), which serves other connections
   thread_.leave();
-  deliver();
+  committed();
   if (closed()) return 0;
   if ((!user_ || budgeted_ != 0) && !keeps_within_budget(bytes.size() - used)) return close(), 0;
   if (!reads() && !closing_) pause();
@@ -221,7 +222,7 @@ void Connection::served(engine::WaitingCall& call) {
   thread_.await_commit(*this, call.position);
   end_wait();
   kept_ += out;
-  deliver();
+  committed();
   if (wrote) port().opened().look_after_log(true);
   if (!closed() && reads()) resume();
 }
@@ -231,7 +232,7 @@ void Connection::stop_waiting(std::string_view reply) {
   end_wait();
   kept_ += reply;
   thread_.leave();
-  deliver();
+  committed();
   if (!closed() && reads()) resume();
 }
 
@@ -249,13 +250,9 @@ void Connection::end_pause() {
 
 // --- replies ---
 
-void Connection::deliver() {
-  auto& out = thread_.out();
-  if (thread_.in_hand() == nullptr && !out.empty()) {
-    kept_ += out;
-    out.clear();
-  }
-  committed();
+void Connection::take_replies() {
+  kept_ += thread_.out();
+  thread_.out().clear();
 }
 
 void Connection::committed() {
