@@ -66,7 +66,13 @@ class Port {
 
   /// Where it listens; a port that was given as 0 is the one that the kernel chose.
   const std::vector<Listen>& listens_at() const noexcept { return settings_.listen; }
-  std::size_t clients() const noexcept { return places_.taken(); }
+  struct Figures {
+    std::size_t keys = 0;
+    std::uint64_t commands = 0;
+    std::size_t clients = 0;
+    bool has_failed = false;  ///< the log takes no writes
+  };
+  Figures figures();
 
   // For its threads and connections:
 
