@@ -33,6 +33,9 @@ std::string_view encoding_of(const Object& object) noexcept;
 Object copy_of(const Object& object);
 /// Bytes that an object takes, about, without looking at its elements.
 std::size_t size_about(const Object& object) noexcept;
+struct Entry;
+/// As MEMORY USAGE answers: with the texts of so many elements (0: of all), as if all were alike.
+std::size_t memory_of(const Entry& entry, std::size_t samples);
 
 /// The value, if it is of type T; null: it is of another.
 template <class T>

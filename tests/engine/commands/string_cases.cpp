@@ -122,6 +122,28 @@ constexpr CommandCase parts[] = {
     {"STRLEN l", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
 };
 
+constexpr CommandCase common_subsequences[] = {
+    {"MSET a ohmytext b mynewtext", "OK", "="},
+    {"LCS a b", "\"mytext\""},
+    {"LCS a b LEN", "(integer) 6"},
+    {"LCS a b IDX",
+     "map[\"matches\", [[[(integer) 4, (integer) 7], [(integer) 5, (integer) 8]], "
+     "[[(integer) 2, (integer) 3], [(integer) 0, (integer) 1]]], \"len\", (integer) 6]"},
+    {"LCS a b IDX MINMATCHLEN 4 WITHMATCHLEN",
+     "map[\"matches\", [[[(integer) 4, (integer) 7], [(integer) 5, (integer) 8], (integer) 4]], "
+     "\"len\", (integer) 6]"},
+    {"LCS a b IDX LEN",
+     "(error) ERR If you want both the length and indexes, please just use IDX."},
+    {"LCS a none", "\"\""},
+    {"LCS a b FOO", "(error) ERR syntax error"},
+    {"LPUSH l a", "(integer) 1", "="},
+    {"LCS a l", "(error) ERR The specified keys must contain string values"},
+    {"SETRANGE a 20000 x", "(integer) 20001", "="},
+    {"SETRANGE b 20000 x", "(integer) 20001", "="},
+    {"LCS a b",
+     "(error) ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"},
+};
+
 }  // namespace
 
 std::span<const CommandTable> string_tables() {
@@ -130,6 +152,7 @@ std::span<const CommandTable> string_tables() {
       {"set_with_time", set_with_time, false},
       {"counting", counting},
       {"parts", parts},
+      {"common_subsequences", common_subsequences},
   };
   return tables;
 }

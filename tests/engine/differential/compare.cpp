@@ -156,6 +156,15 @@ void sort_by_type(Value& reply) {
   if (reply.type() == Type::map) sort_pairs(reply);
 }
 
+/// Redis has its libraries and functions in tables.
+void sort_libraries(Value& reply) {
+  if (!reply.is_aggregate()) return;
+  for (auto& library : reply.as_items())
+    if (library.is_aggregate())
+      for (auto& field : library.as_items()) sort_items(field);
+  sort_items(reply);
+}
+
 struct Form {
   std::string_view command;  ///< lower case; with a subcommand "xinfo|stream"
   void (*apply)(Value& reply);
@@ -179,6 +188,9 @@ constexpr Form forms[] = {
     {"xinfo|groups", simplify_stream},
     {"xinfo|consumers", simplify_consumers},
     {"xgroup|createconsumer", forget_number},
+    {"memory|usage", forget_number},
+    {"object|idletime", forget_number},
+    {"function|list", sort_libraries},
 };
 
 struct Clock {

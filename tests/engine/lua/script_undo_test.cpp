@@ -25,6 +25,7 @@ TEST_P(ScriptUndo, AScriptThatIsEndedLeavesNothing) {
   test::Grammar commands{GetParam(), test::command_templates, test::Grammar::Keys::mixed};
   for (int times = 0; times < 3; ++times) commands.add(test::chance_templates);
   for (int times = 0; times < 2; ++times) commands.add(test::large_templates);
+  commands.add(test::geo_templates);
   for (int round = 0; round < test::rounds(200); ++round) {
     for (auto count = commands.below(60); count > 0; --count) {
       session.run(commands.next());
@@ -233,7 +234,8 @@ void prepare(EngineSession& session) {
        {"SADD ints 1 2 3", "SADD few a b c", "HSET small a 1 b 2 c 3", "ZADD zsmall 1 a 2 b 3 c",
         "RPUSH list a b c a d", "SET text hello", "SET number 5 PX 100000", "XADD s 0-5 f z",
         "XADD s 1-1 f a", "XADD s 2-1 f b", "XADD s 3-1 f c", "XADD s 4-1 f d",
-        "XGROUP CREATE s g 0", "XREADGROUP GROUP g ann COUNT 3 STREAMS s >", "XDEL s 0-5",
+        "GEOADD places 13.36 38.11 a", "XGROUP CREATE s g 0",
+        "XREADGROUP GROUP g ann COUNT 3 STREAMS s >", "XDEL s 0-5",
         "XGROUP CREATECONSUMER s g bob"})
     session.run(line);
   Line set{"SADD", "set"};
@@ -367,7 +369,10 @@ const std::string changes[] = {"SADD ints 4",
                                "GETSET text x",
                                "HSETNX hash another v",
                                "ZINCRBY zset 2 m5",
-                               "SMOVE set few m5"};
+                               "SMOVE set few m5",
+                               "GEOADD zsmall 13.36 38.11 a",
+                               "GEOSEARCHSTORE zset places FROMLONLAT 0 0 BYRADIUS 1 m",
+                               "GEOSEARCHSTORE number places FROMLONLAT 13 38 BYRADIUS 99 km"};
 
 /// Each alone: random commands come to some of their steps seldom.
 TEST(ScriptUndoSteps, EachChangeIsTakenBack) {
