@@ -107,9 +107,9 @@ void Connection::serve(Words words) {
   const auto before = out.size();
   WireReply reply{out, session_};
   const auto* const spec = resp::find_command(words);
+  const auto* const verb = spec ? verb_of(*spec) : nullptr;
   last_command_ = spec;
   if (!is_refused(words, spec, reply)) {
-    const auto* const verb = spec ? verb_of(*spec) : nullptr;
     if (in_transaction_ && !(verb && verb->ends_queue))
       queue(words, spec, reply);
     else if (verb)
@@ -117,7 +117,8 @@ void Connection::serve(Words words) {
     else
       execute(words, spec, reply);
   }
-  if (reply_mode_.is_muted()) out.resize(before);
+  const bool is_push = verb && verb->answers_by_push() && !reply.is_error();
+  if (reply_mode_.is_muted() && !is_push) out.resize(before);
   reply_mode_.served();
 }
 
@@ -264,7 +265,8 @@ void Connection::committed() {
 }
 
 void Connection::say(std::string_view bytes) {
-  if (!thread_.is_here()) return thread_.mail(id_, std::string{bytes});
+  const bool is_muted = thread_.in_hand() == this && reply_mode_.is_muted();  // a reply is cut
+  if (!thread_.is_here() || is_muted) return thread_.mail(id_, std::string{bytes});
   if (thread_.in_hand() == this)
     thread_.out() += bytes;
   else
@@ -272,7 +274,6 @@ void Connection::say(std::string_view bytes) {
 }
 
 void Connection::hear(std::string_view bytes) {
-  if (reply_mode_.is_muted()) return;
   kept_ += bytes;
   committed();
 }
