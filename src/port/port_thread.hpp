@@ -47,6 +47,8 @@ class PortThread {
   void take_in_hand(Connection* connection) noexcept { in_hand_ = connection; }
   std::unique_ptr<resp::RequestParser>& parser() noexcept { return parser_; }
 
+  std::unique_ptr<resp::RequestParser> new_parser() const;
+
   /// What is to be said is kept until the log has this position, which the end of the turn sees to.
   void await_commit(Connection& connection, std::uint64_t position);
   bool is_committed(std::uint64_t position) noexcept;
