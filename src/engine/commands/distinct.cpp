@@ -31,7 +31,7 @@ std::string& count_or_new(Context& context, std::string_view key, std::string* f
 
 void pfadd(Context& context, Words words, Reply& reply) {
   auto* found = find_count(context, words[1]);
-  if (found) check(HyperLogLog{*found});
+  if (found && words.size() > 2) check(HyperLogLog{*found});
   HyperLogLog count{count_or_new(context, words[1], found)};
   bool changed = !found;
   for (const auto& element : words.subspan(2)) {
@@ -87,7 +87,8 @@ void pfmerge(Context& context, Words words, Reply& reply) {
 }  // namespace
 
 CommandRows distinct_commands() noexcept {
-  static constexpr CommandRow rows[] = {{"pfadd", pfadd}, {"pfcount", pfcount}, {"pfmerge", pfmerge}};
+  static constexpr CommandRow rows[] = {
+      {"pfadd", pfadd}, {"pfcount", pfcount}, {"pfmerge", pfmerge}};
   return rows;
 }
 

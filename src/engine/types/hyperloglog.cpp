@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace sluice::engine {
 namespace {
@@ -53,7 +54,8 @@ constexpr std::uint8_t largest_sparse_value = 32;
 /// REQUIRES: at < value.size(). A run whose second byte is not there has no bytes.
 Run run_at(std::string_view value, std::size_t at) noexcept {
   const auto byte = static_cast<unsigned char>(value[at]);
-  if ((byte & 0x80) != 0) return {1, (byte & 3U) + 1, static_cast<std::uint8_t>((byte >> 2 & 31U) + 1)};
+  if ((byte & 0x80) != 0)
+    return {1, (byte & 3U) + 1, static_cast<std::uint8_t>((byte >> 2 & 31U) + 1)};
   if ((byte & 0x40) == 0) return {1, (byte & 63U) + 1, 0};
   if (at + 1 == value.size()) return {0, 0, 0};
   return {2, ((byte & 63U) << 8 | static_cast<unsigned char>(value[at + 1])) + 1, 0};

@@ -144,6 +144,25 @@ constexpr CommandCase common_subsequences[] = {
      "(error) ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"},
 };
 
+constexpr CommandCase distinct_elements[] = {
+    {"PFADD c a b c d e f g", "(integer) 1", "="},
+    {"PFADD c a", "(integer) 0"},
+    {"PFCOUNT c", "(integer) 7"},
+    {"PFADD empty", "(integer) 1", "="},
+    {"PFADD empty", "(integer) 0"},
+    {"PFCOUNT empty none", "(integer) 0"},
+    {"PFADD d f g h", "(integer) 1", "="},
+    {"PFCOUNT c d", "(integer) 8"},
+    {"PFMERGE e c d", "OK", "="},
+    {"PFCOUNT e", "(integer) 8"},
+    {"STRLEN e", "(integer) 41"},
+    {"SET s text", "OK", "="},
+    {"PFADD s a", "(error) WRONGTYPE Key is not a valid HyperLogLog string value."},
+    {"PFMERGE e s", "(error) WRONGTYPE Key is not a valid HyperLogLog string value."},
+    {"LPUSH l a", "(integer) 1", "="},
+    {"PFCOUNT l", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
+};
+
 }  // namespace
 
 std::span<const CommandTable> string_tables() {
@@ -153,6 +172,7 @@ std::span<const CommandTable> string_tables() {
       {"counting", counting},
       {"parts", parts},
       {"common_subsequences", common_subsequences},
+      {"distinct_elements", distinct_elements},
   };
   return tables;
 }

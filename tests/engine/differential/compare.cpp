@@ -156,6 +156,14 @@ void sort_by_type(Value& reply) {
   if (reply.type() == Type::map) sort_pairs(reply);
 }
 
+/// Redis leaves the result of PFCOUNT in the value.
+void forget_count(Value& reply) {
+  if (reply.type() != Type::bulk_string || !reply.as_text().starts_with("HYLL")) return;
+  auto text = reply.as_text();
+  if (text.size() >= 16) text.replace(8, 8, 8, '.');
+  reply = Value::bulk_string(text);
+}
+
 /// Redis has its libraries and functions in tables.
 void sort_libraries(Value& reply) {
   if (!reply.is_aggregate()) return;
@@ -190,6 +198,7 @@ constexpr Form forms[] = {
     {"xgroup|createconsumer", forget_number},
     {"memory|usage", forget_number},
     {"object|idletime", forget_number},
+    {"get", forget_count},
     {"function|list", sort_libraries},
 };
 

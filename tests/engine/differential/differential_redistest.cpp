@@ -208,6 +208,10 @@ TEST(Differential, LargeCollections) {
 
 TEST(Differential, Places) { expect_same({.templates = geo_templates, .seeds = rounds(200U)}); }
 
+TEST(Differential, DistinctElements) {
+  expect_same({.templates = distinct_templates, .commands = 1000, .seeds = rounds(20U)});
+}
+
 /// Texts of JSON with each byte at each place: instead of what is there, and before it.
 TEST(Differential, R08_EachByteAtEachPlaceOfJson) {
   RedisServer server;

@@ -33,6 +33,11 @@ constexpr std::array odd_values{""sv,
                                 "A \r\nb \r\n"sv};
 constexpr std::array odd_ids{""sv, " 7"sv, "- 7"sv, " -1"sv, "7 "sv, "8-\t1"sv, "\n9"sv};
 constexpr std::array nothing{""sv};
+// All but the last ones are damaged so that no element can be added.
+constexpr std::array hll_values{
+    "HYLL\2\0\0\0\0\0\0\0\0\0\0\x80"sv,       "HYLL\0\0\0\0\0\0\0\0\0\0\0\x80"sv,
+    "HYLL\1\0\0\0\0\0\0\0\0\0\0\x80"sv,       "HYLX\1\0\0\0\0\0\0\0\0\0\0\x80"sv,
+    "HYLL\1\0\0\0\7\0\0\0\0\0\0\0\x7f\xff"sv, "HYLL\1\0\0\0\0\0\0\0\0\0\0\x80\x7f\xfc\x80\xfd"sv};
 constexpr std::array libraries{
     "#!lua name=one\nredis.register_function('get', function(keys, args) return redis.call('GET', "
     "keys[1]) end)"sv,
@@ -137,7 +142,7 @@ constexpr Kind kinds[] = {
      "9223372036854775807 1e19 2e19 -5"},
     {"count", "p1 p2 p3 p4"},
     {"fewer", "q1 q2"},
-    {"hllbyte", "0 4 8 15 16 17 18"},
+    {"hllvalue", "HYLL", hll_values},
     {"library", "", libraries},
     {"luatext", "", lua_texts},
     {"libname", "one two three four five nothing"},
