@@ -59,8 +59,9 @@ std::size_t Connection::consume(std::string_view bytes) {
   thread_.take_in_hand(this);
   const auto used = serve_all(bytes);
   thread_.take_in_hand(nullptr);
+  take_replies();  // before leave(), which serves other connections
   thread_.leave();
-  deliver();
+  committed();
   if (closed()) return 0;
   if ((!user_ || budgeted_ != 0) && !keeps_within_budget(bytes.size() - used)) return close(), 0;
   if (!reads() && !closing_) pause();
@@ -103,9 +104,9 @@ void Connection::serve(Words words) {
   const auto before = out.size();
   WireReply reply{out, session_};
   const auto* const spec = resp::find_command(words);
+  const auto* const verb = spec ? verb_of(*spec) : nullptr;
   last_command_ = spec;
   if (!is_refused(words, spec, reply)) {
-    const auto* const verb = spec ? verb_of(*spec) : nullptr;
     if (in_transaction_ && !(verb && verb->ends_queue))
       queue(words, spec, reply);
     else if (verb)
@@ -113,7 +114,8 @@ void Connection::serve(Words words) {
     else
       execute(words, spec, reply);
   }
-  if (reply_mode_.is_muted()) out.resize(before);
+  const bool is_push = verb && verb->answers_by_push() && !reply.is_error();
+  if (reply_mode_.is_muted() && !is_push) out.resize(before);
   reply_mode_.served();
 }
 
@@ -218,7 +220,7 @@ void Connection::served(engine::WaitingCall& call) {
   thread_.await_commit(*this, call.position);
   end_wait();
   kept_ += out;
-  deliver();
+  committed();
   if (wrote) port().opened().look_after_log(true);
   if (!closed() && reads()) resume();
 }
@@ -228,7 +230,7 @@ void Connection::stop_waiting(std::string_view reply) {
   end_wait();
   kept_ += reply;
   thread_.leave();
-  deliver();
+  committed();
   if (!closed() && reads()) resume();
 }
 
@@ -246,13 +248,9 @@ void Connection::end_pause() {
 
 // --- replies ---
 
-void Connection::deliver() {
-  auto& out = thread_.out();
-  if (thread_.in_hand() == nullptr && !out.empty()) {
-    kept_ += out;
-    out.clear();
-  }
-  committed();
+void Connection::take_replies() {
+  kept_ += thread_.out();
+  thread_.out().clear();
 }
 
 void Connection::committed() {
@@ -276,7 +274,8 @@ bool Connection::leaves_too_much() {
 }
 
 void Connection::say(std::string_view bytes) {
-  if (!thread_.is_here()) return thread_.mail(id_, std::string{bytes});
+  const bool is_muted = thread_.in_hand() == this && reply_mode_.is_muted();  // a reply is cut
+  if (!thread_.is_here() || is_muted) return thread_.mail(id_, std::string{bytes});
   if (thread_.in_hand() == this)
     thread_.out() += bytes;
   else
@@ -284,7 +283,6 @@ void Connection::say(std::string_view bytes) {
 }
 
 void Connection::hear(std::string_view bytes) {
-  if (reply_mode_.is_muted()) return;
   kept_ += bytes;
   committed();
 }

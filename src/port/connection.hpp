@@ -93,7 +93,7 @@ class Connection final : public loop::Stream, private engine::Guard {
   void end_wait() noexcept;
   void queue(Words words, const resp::CommandSpec* spec, WireReply& reply);
   bool is_paused(const resp::CommandSpec* spec);
-  void deliver();
+  void take_replies();
   bool leaves_too_much();
   void forget();
 
