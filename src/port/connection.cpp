@@ -16,8 +16,8 @@ namespace {
 
 // A client that leaves so much unread is asked for no more requests until it has read it.
 constexpr std::size_t most_ahead = std::size_t{1} << 20;
-// What a subscriber may leave unread: as Redis's client-output-buffer-limit of pubsub.
-constexpr std::size_t most_untold = std::size_t{32} << 20;
+// What a client may leave unread of what it is told: as Redis's client-output-buffer-limit of pubsub.
+constexpr std::size_t most_heard = std::size_t{32} << 20;
 
 /// A call that has to wait, of a connection; the connection may be gone when it is served.
 class PortCall final : public engine::WaitingCall, public std::enable_shared_from_this<PortCall> {
@@ -64,9 +64,10 @@ std::size_t Connection::consume(std::string_view bytes) {
   thread_.leave();
   deliver();
   if (closed()) return 0;
+  if (closing_) return close_later(), bytes.size();
   if ((!user_ || budgeted_ != 0) && !keeps_within_budget(bytes.size() - used)) return close(), 0;
-  if (!reads() && !closing_) pause();
-  return closing_ ? bytes.size() : used;
+  if (!reads()) pause();
+  return used;
 }
 
 std::size_t Connection::serve_all(std::string_view bytes) {
@@ -94,6 +95,7 @@ std::size_t Connection::serve_all(std::string_view bytes) {
         break;  // it comes again
       }
       serve(words);
+      if (thread_.out().size() > most_ahead) is_ahead_ = true;
     }
     parser_.reset();
     used += size;
@@ -102,6 +104,7 @@ std::size_t Connection::serve_all(std::string_view bytes) {
 }
 
 void Connection::serve(Words words) {
+  if (is_listening() || tracking_) take_mail();
   auto& out = thread_.out();
   const auto before = out.size();
   WireReply reply{out, session_};
@@ -117,7 +120,7 @@ void Connection::serve(Words words) {
       execute(words, spec, reply);
   }
   if (reply_mode_.is_muted()) out.resize(before);
-  reply_mode_.served();
+  if (!call_) reply_mode_.served();
 }
 
 bool Connection::is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply) {
@@ -180,6 +183,7 @@ void Connection::pong(Words words, WireReply& reply) {
 // --- waiting ---
 
 void Connection::wait(Words words, engine::Block&& block) {
+  if (has_hung_up()) return close_later();  // nobody would have what it waits for
   const auto call = std::make_shared<PortCall>(words, thread_, id_);
   call->session = session_;
   const auto timeout = block.timeout_ms;
@@ -213,25 +217,28 @@ void Connection::end_wait() noexcept {
   waits_ = false;
 }
 
+void Connection::answer_wait(std::string_view reply) {
+  end_wait();
+  if (!reply_mode_.is_muted()) kept_ += reply;
+  reply_mode_.served();
+  committed();
+}
+
 void Connection::served(engine::WaitingCall& call) {
   if (call_.get() != &call) return;
   std::string out;
   resp::ReplyWriter{out, session_.protocol}.value(call.reply);
   const auto wrote = call.wrote;
   thread_.await_commit(*this, call.position);
-  end_wait();
-  kept_ += out;
-  deliver();
+  answer_wait(out);
   if (wrote) port().opened().look_after_log(true);
   if (!closed() && reads()) resume();
 }
 
 void Connection::stop_waiting(std::string_view reply) {
   if (!call_ || !thread_.section().stop_waiting(*call_)) return thread_.leave();
-  end_wait();
-  kept_ += reply;
+  answer_wait(reply);
   thread_.leave();
-  deliver();
   if (!closed() && reads()) resume();
 }
 
@@ -249,38 +256,62 @@ void Connection::end_pause() {
 
 // --- replies ---
 
-void Connection::deliver() {
-  auto& out = thread_.out();
-  if (thread_.in_hand() == nullptr && !out.empty()) {
-    kept_ += out;
-    out.clear();
-  }
-  committed();
+bool Connection::may_speak() const {
+  return !closed() && !delayed_ && thread_.is_committed(position_);
 }
 
-void Connection::committed() {
-  if (closed() || delayed_ || kept_.empty() || !thread_.is_committed(position_)) return;
-  write(kept_);
-  kept_.clear();
-  if (is_listening() && unsent() > most_untold) return close();
+void Connection::speak(std::string_view bytes) {
+  write(bytes);
   if (unsent() > most_ahead) is_ahead_ = true;
 }
 
+/// The replies to the requests that were in hand.
+void Connection::deliver() {
+  auto& out = thread_.out();
+  if (out.empty()) return;
+  if (kept_.empty() && may_speak()) {
+    speak(out);
+  } else {
+    kept_ += out;
+    committed();
+  }
+  out.clear();
+}
+
+void Connection::committed() {
+  if (!kept_.empty() && may_speak()) speak(std::exchange(kept_, {}));
+}
+
+/// What other threads say waits until this one has it, before a later reply.
 void Connection::say(std::string_view bytes) {
-  if (!thread_.is_here()) return thread_.mail(id_, std::string{bytes});
-  if (thread_.in_hand() == this)
-    thread_.out() += bytes;
-  else
-    hear(bytes);
+  if (thread_.is_here()) {
+    if (!mail_.empty()) hear(std::exchange(mail_, {}));
+    return hear(bytes);
+  }
+  if (mail_.empty()) thread_.fetch_mail(id_);
+  mail_ += bytes;
+}
+
+void Connection::take_mail() {
+  static_cast<void>(thread_.section());
+  if (!mail_.empty()) hear(std::exchange(mail_, {}));
 }
 
 void Connection::hear(std::string_view bytes) {
-  if (reply_mode_.is_muted()) return;
-  kept_ += bytes;
-  committed();
+  if (reply_mode_.is_muted() || closing_) return;
+  heard_ += bytes.size();
+  if (thread_.in_hand() == this) {
+    thread_.out() += bytes;
+  } else {
+    kept_ += bytes;
+    committed();
+  }
+  const bool too_slow = std::min(heard_, unsent() + kept_.size()) > most_heard;
+  if (too_slow && !std::exchange(closing_, true)) thread_.close_soon(id_);
 }
 
 void Connection::flushed() {
+  heard_ = 0;
   if (std::exchange(is_ahead_, false) && reads()) resume();
   if (closing_ && kept_.empty()) close();
 }

@@ -58,8 +58,8 @@ class Connection final : public loop::Stream, private engine::Guard {
   void close() noexcept;
   void close_later();
   void end_pause();
-  /// In its thread: it is told something.
-  void hear(std::string_view bytes);
+  /// In its thread: it is told what other threads have said.
+  void take_mail();
   /// CLIENT LIST's line. Under the engine's lock.
   std::string describe() const;
 
@@ -90,9 +90,13 @@ class Connection final : public loop::Stream, private engine::Guard {
   void wait(Words words, engine::Block&& block);
   void time_out();
   void end_wait() noexcept;
+  void answer_wait(std::string_view reply);
   void queue(Words words, const resp::CommandSpec* spec, WireReply& reply);
   bool is_paused(const resp::CommandSpec* spec);
   void deliver();
+  bool may_speak() const;
+  void speak(std::string_view bytes);
+  void hear(std::string_view bytes);
   void forget();
 
   using Serve = void(Words words, WireReply& reply);
@@ -125,6 +129,8 @@ class Connection final : public loop::Stream, private engine::Guard {
   engine::Session session_{.database = 0, .protocol = 2, .guard = this};
   std::unique_ptr<resp::RequestParser> parser_;  // of a request that is not whole
   std::string kept_;                             // to be sent when the log has it
+  std::string mail_;                             // of other threads; under the engine's lock
+  std::size_t heard_ = 0;                        // bytes of what it was told, not all sent yet
   std::shared_ptr<engine::WaitingCall> call_;
   loop::Loop::TimerId call_timer_{};
   const SteadyTime begun_;

@@ -25,6 +25,8 @@ Port::Port(engine::OpenedEngine& opened, PortSettings settings)
         endpoint, {.backlog = backlog, .permissions = settings_.unix_permissions}));
     if (!endpoint.is_unix()) endpoint.port = listeners_.back().port();
   }
+  for (std::size_t i = 0; i < std::max<std::size_t>(settings_.threads, 1); ++i)
+    threads_.push_back(std::make_unique<PortThread>(*this, listeners_));
   {
     const engine::LockedEngine::Section section{engine()};
     engine().set_audience(&audience_);
@@ -33,12 +35,12 @@ Port::Port(engine::OpenedEngine& opened, PortSettings settings)
         engine::event_letters(settings_.notified_events);
     tell_info();
   }
-  for (std::size_t i = 0; i < std::max<std::size_t>(settings_.threads, 1); ++i)
-    threads_.push_back(std::make_unique<PortThread>(*this, listeners_));
   for (const auto& thread : threads_) thread->start();
 }
 
 Port::~Port() {
+  for (const auto& thread : threads_) thread->end();
+  for (const auto& thread : threads_) thread->join();
   threads_.clear();
   const engine::LockedEngine::Section section{engine()};
   engine().set_audience(nullptr);
