@@ -25,7 +25,8 @@ constexpr std::string_view protected_text =
     "of its own machine alone. Set a password (requirepass), or listen on the loopback.\r\n";
 
 bool is_of_this_machine(std::string_view peer) noexcept {
-  return peer == "unix" || peer.starts_with("127.") || peer.starts_with("[::1]");
+  return peer == "unix" || peer.starts_with("127.") || peer.starts_with("[::1]") ||
+         peer.starts_with("[::ffff:127.");
 }
 
 }  // namespace
