@@ -17,7 +17,7 @@ foreach(name IN LISTS libraries)
     LIBRARY COMPONENT libraries NAMELINK_COMPONENT development)
   install(EXPORT sluice-${name}-targets NAMESPACE sluice:: DESTINATION ${package_dir} COMPONENT development)
 endforeach()
-foreach(program IN ITEMS sluice_program sluice_proxy_program sluice_serve_program)
+foreach(program IN ITEMS sluice_program sluice_engine_program sluice_proxy_program sluice_serve_program)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME COMPONENT programs)
   endif()
@@ -29,7 +29,7 @@ foreach(name IN ITEMS bench demo doctor loadtest)
   endif()
 endforeach()
 # Each unit names its program without its folder, which systemd finds, so that the tree may be installed elsewhere than configured.
-install(FILES ${PROJECT_SOURCE_DIR}/cmake/sluice-proxy.service ${PROJECT_SOURCE_DIR}/cmake/sluice-serve.service
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/sluice-engine.service ${PROJECT_SOURCE_DIR}/cmake/sluice-proxy.service ${PROJECT_SOURCE_DIR}/cmake/sluice-serve.service
               ${PROJECT_SOURCE_DIR}/cmake/sluice-serve@.service
   DESTINATION lib/systemd/system COMPONENT programs)
 # What Grafana, Prometheus and nginx read, to be copied from there.

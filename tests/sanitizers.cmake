@@ -72,6 +72,7 @@ set(sluice_sanitizer_table
   # port
   "port_test | all | all | "
   "port_program_test | none | none | a program that is killed: what it calls is in port_test"
+  "port_settings_test | all | none | one thread"
   # proxy
   "proxy_libraries_redistest | none | none | other people's clients and what they say; what the proxy does then is in the tests of flow"
   "proxy_config_test | all | none | one thread"

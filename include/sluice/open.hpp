@@ -4,7 +4,8 @@
 /// embedded:                                   in memory, for this Store alone, gone with it: its
 ///                                             locks protect from no other process
 /// embedded:/var/lib/app?fsync=everysec        in a folder; fsync = always (the default), everysec
-///                                             or never
+///                                             or never; share=1: where `sluice engine serve` has
+///                                             the folder, through its socket
 /// redis://[user[:password]@]host[:port][/db]  a Redis or Valkey server; also valkey://
 /// rediss://...                                the same over TLS; also valkeys://
 /// redis+unix://[user[:password]@]/path/sock   the same on a unix socket; also valkey+unix://

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <system_error>
 
+#include "net/endpoint.hpp"
+#include "net/socket.hpp"
 #include "open/embedded.hpp"
 #include "open/settings.hpp"
 
@@ -50,13 +53,40 @@ std::unique_ptr<Store> open_cluster(const Url& url, const OpenOptions& options) 
   return redis::open_cluster(cluster_options(url, options));
 }
 
+bool is_listening(const std::string& path) {
+  try {
+    const net::Endpoint endpoint{.host = "", .port = 0, .unix_path = path};
+    net::Socket::start_connect(net::resolve(endpoint).front());
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+/// With share=1 a folder that another process has is used through the socket of its server.
+std::unique_ptr<Store> open_folder(const Url& url, const OpenOptions& options) {
+  const auto share = url.query.find("share");
+  if (share == url.query.end()) return open_embedded(url, options);
+  if (share->second != "1") refuse("share=1 is all that it can be");
+  Url own = url;
+  own.query.erase("share");
+  try {
+    return open_embedded(own, options);
+  } catch (const Error& error) {
+    redis::RedisOptions server = server_options({}, options);
+    server.endpoint.unix_path = url.path + "/engine.sock";
+    if (error.errc() != Errc::in_use || !is_listening(server.endpoint.unix_path)) throw;
+    return redis::open_redis(std::move(server));
+  }
+}
+
 struct Scheme {
   std::string_view name;
   std::unique_ptr<Store> (*open)(const Url&, const OpenOptions&);
 };
 
 constexpr Scheme schemes[] = {
-    {"embedded", open_embedded},
+    {"embedded", open_folder},
     {"redis", open_tcp},
     {"valkey", open_tcp},
     {"rediss", open_tcp},

@@ -16,8 +16,6 @@ namespace {
 
 // A client that leaves so much unread is asked for no more requests until it has read it.
 constexpr std::size_t most_ahead = std::size_t{1} << 20;
-// What a client may leave unread of what it is told: as Redis's client-output-buffer-limit of pubsub.
-constexpr std::size_t most_heard = std::size_t{32} << 20;
 
 /// A call that has to wait, of a connection; the connection may be gone when it is served.
 class PortCall final : public engine::WaitingCall, public std::enable_shared_from_this<PortCall> {
@@ -78,13 +76,12 @@ std::size_t Connection::serve_all(std::string_view bytes) {
     parser->set_authenticated(user_ != nullptr);
     const auto state = parser->parse(bytes.substr(used));
     if (state == State::incomplete) {
-      if (!parser_)
-        parser_ = std::exchange(thread_.parser(), std::make_unique<resp::RequestParser>());
+      if (!parser_) parser_ = std::exchange(thread_.parser(), thread_.new_parser());
       break;
     }
     if (state == State::bad) {
       WireReply{thread_.out(), session_}.error("ERR " + parser->error());
-      parser = std::make_unique<resp::RequestParser>();
+      parser = thread_.new_parser();
       closing_ = true;
       break;
     }
@@ -262,7 +259,20 @@ bool Connection::may_speak() const {
 
 void Connection::speak(std::string_view bytes) {
   write(bytes);
+  if (leaves_too_much()) return end_later();  // not at once: others are being told
   if (unsent() > most_ahead) is_ahead_ = true;
+}
+
+bool Connection::leaves_too_much() {
+  const auto& settings = port().settings();
+  const auto& limit = is_listening() ? settings.of_listeners : settings.of_clients;
+  if (limit.hard != 0 && unsent() > limit.hard) return true;
+  if (limit.soft == 0 || unsent() <= limit.soft) {
+    slow_since_ = SteadyTime::max();
+    return false;
+  }
+  slow_since_ = std::min(slow_since_, loop_.now());
+  return loop_.now() - slow_since_ > limit.patience;
 }
 
 /// The replies to the requests that were in hand.
@@ -299,19 +309,15 @@ void Connection::take_mail() {
 
 void Connection::hear(std::string_view bytes) {
   if (reply_mode_.is_muted() || closing_) return;
-  heard_ += bytes.size();
   if (thread_.in_hand() == this) {
     thread_.out() += bytes;
   } else {
     kept_ += bytes;
     committed();
   }
-  const bool too_slow = std::min(heard_, unsent() + kept_.size()) > most_heard;
-  if (too_slow && !std::exchange(closing_, true)) thread_.close_soon(id_);
 }
 
 void Connection::flushed() {
-  heard_ = 0;
   if (std::exchange(is_ahead_, false) && reads()) resume();
   if (closing_ && kept_.empty()) close();
 }
@@ -335,6 +341,11 @@ void Connection::hung_up() {
   if (call_) close();  // it reads nothing while it waits
 }
 
+void Connection::end_later() {
+  if (!std::exchange(closing_, true)) thread_.close_soon(id_);
+}
+
+/// When all is written.
 void Connection::close_later() {
   closing_ = true;
   pause();

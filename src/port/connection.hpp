@@ -56,6 +56,8 @@ class Connection final : public loop::Stream, private engine::Guard {
   void stop_waiting(std::string_view reply);
   /// In its thread.
   void close() noexcept;
+  /// At the next turn: those that are told just now are gone over.
+  void end_later();
   void close_later();
   void end_pause();
   /// In its thread: it is told what other threads have said.
@@ -97,6 +99,7 @@ class Connection final : public loop::Stream, private engine::Guard {
   bool may_speak() const;
   void speak(std::string_view bytes);
   void hear(std::string_view bytes);
+  bool leaves_too_much();
   void forget();
 
   using Serve = void(Words words, WireReply& reply);
@@ -130,11 +133,11 @@ class Connection final : public loop::Stream, private engine::Guard {
   std::unique_ptr<resp::RequestParser> parser_;  // of a request that is not whole
   std::string kept_;                             // to be sent when the log has it
   std::string mail_;                             // of other threads; under the engine's lock
-  std::size_t heard_ = 0;                        // bytes of what it was told, not all sent yet
   std::shared_ptr<engine::WaitingCall> call_;
   loop::Loop::TimerId call_timer_{};
   const SteadyTime begun_;
-  std::uint64_t position_ = 0;  // in the log, of what its replies have seen
+  SteadyTime slow_since_ = SteadyTime::max();  // beyond the soft limit of its replies
+  std::uint64_t position_ = 0;                 // in the log, of what its replies have seen
   // Other threads read these, to list it.
   std::atomic<SteadyTime> last_active_;
   std::atomic<const resp::CommandSpec*> last_command_{nullptr};

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/core/events.hpp"
+#include "engine/core/keyspace.hpp"
 #include "port/port_thread.hpp"
 #include "sluice/log.hpp"
 
@@ -39,8 +40,7 @@ Port::Port(engine::OpenedEngine& opened, PortSettings settings)
 }
 
 Port::~Port() {
-  for (const auto& thread : threads_) thread->end();
-  for (const auto& thread : threads_) thread->join();
+  for (const auto& thread : threads_) thread->stop();
   threads_.clear();
   const engine::LockedEngine::Section section{engine()};
   engine().set_audience(nullptr);
@@ -56,6 +56,16 @@ net::TlsFiles Port::tls_files() const {
 }
 
 void Port::wait() { stopped_.wait(false); }
+
+Port::Figures Port::figures() {
+  const engine::LockedEngine::Section section{engine()};
+  Figures figures{.commands = engine().engine().commands_run,
+                  .clients = connections_.size(),
+                  .has_failed = opened_.committer() && opened_.committer()->has_failed()};
+  for (int database = 0; database < engine::Engine::databases; ++database)
+    figures.keys += engine().engine().keyspace(database).size();
+  return figures;
+}
 
 void Port::stop() noexcept {
   stopped_ = true;

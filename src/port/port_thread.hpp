@@ -29,9 +29,9 @@ class PortThread {
   PortThread(Port& port, const std::vector<net::ServerSocket>& listeners);
   ~PortThread();
   void start();
-  /// Any thread: no more is served. Before one of the threads is destroyed all have been joined.
-  void end();
-  void join();
+  /// Closes all connections; what was asked is answered. Before one of the threads is destroyed all
+  /// have stopped.
+  void stop();
 
   Port& port() noexcept { return port_; }
   loop::Loop& loop() noexcept { return loop_; }
@@ -47,6 +47,8 @@ class PortThread {
   Connection* in_hand() const noexcept { return in_hand_; }
   void take_in_hand(Connection* connection) noexcept { in_hand_ = connection; }
   std::unique_ptr<resp::RequestParser>& parser() noexcept { return parser_; }
+
+  std::unique_ptr<resp::RequestParser> new_parser() const;
 
   /// What is to be said is kept until the log has this position, which the end of the turn sees to.
   void await_commit(Connection& connection, std::uint64_t position);

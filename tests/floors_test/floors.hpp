@@ -40,7 +40,7 @@ inline constexpr std::array folders{
     Folder{"open", "engine redis store resp net topology base"},
     Folder{"front", "resp base"},
     Folder{"proxy", "front resp loop net topology base"},
-    Folder{"port", "front engine resp loop net base"},
+    Folder{"port", "front engine http resp loop net base"},
     Folder{"server", "sale room token lock number id bloom store http net base"},
     // 5
     Folder{"cli", "public server loop net proxy port engine open topology base"},

@@ -95,11 +95,11 @@ TEST(PortBeforeLogin, AllTogetherKeepLittle) {
     strangers.emplace_back(port.port());
     strangers.back().send(much);
   }
-  ASSERT_TRUE(comes_true([&] { return port.served().clients() < 151; })) << "nobody was closed";
+  ASSERT_TRUE(comes_true([&] { return port.clients() < 151; })) << "nobody was closed";
   EXPECT_EQ(ask(known, "SET k " + std::string(100'000, 'v')), "+OK");
   if (!is_sanitized) EXPECT_LT(allocated() - before, std::size_t{24} << 20);
   strangers.clear();
-  ASSERT_TRUE(comes_true([&] { return port.served().clients() == 1; }));
+  ASSERT_TRUE(comes_true([&] { return port.clients() == 1; }));
   PlainClient patient{port.port()};  // the budget is whole again
   patient.send(much + "$4\r\nlast\r\n");
   EXPECT_EQ(text_of(patient.read()), "-NOAUTH Authentication required.");
@@ -130,7 +130,7 @@ TEST(PortClients, ThousandsThatAreIdleAreSmall) {
     ::send(idle.back().number(), asked.data(), asked.size(), 0);
     if (idle.size() % 100 == 0) ask(known, "PING");  // the backlog has an end
   }
-  ASSERT_TRUE(comes_true([&] { return port.served().clients() == many + 1; }));
+  ASSERT_TRUE(comes_true([&] { return port.clients() == many + 1; }));
   ask(known, "PING");
   const auto each = (allocated() - before) / many;
   RecordProperty("bytes_each", static_cast<int>(each));
@@ -181,7 +181,7 @@ TEST(PortClients, ThatSubscribeAndDoNotReadAreClosed) {
       for (;;)
         if (good.read().as_items().at(2).as_text().size() == text.size()) break;
     }
-    EXPECT_TRUE(comes_true([&] { return port.served().clients() == 3; }));
+    EXPECT_TRUE(comes_true([&] { return port.clients() == 3; }));
     EXPECT_EQ(ask(publisher, "PUBLISH c y"), ":1");
   }
 }
@@ -194,7 +194,7 @@ TEST(PortClients, AreAsManyAsTheSettingSays) {
     EXPECT_EQ(ask_all(one, {"PING"}), ask_all(two, {"PING"}));
     EXPECT_EQ(talk(port.port(), "", "").bytes, "-ERR max number of clients reached\r\n");
   }
-  EXPECT_TRUE(comes_true([&] { return port.served().clients() == 1; }));
+  EXPECT_TRUE(comes_true([&] { return port.clients() == 1; }));
   PlainClient next{port.port()};
   EXPECT_EQ(ask(next, "PING"), "+PONG");
 }
@@ -254,7 +254,7 @@ TEST(PortClients, ThoseThatHaveGoneDoNotWait) {
     ::send(gone.number(), bytes.data(), bytes.size(), 0);
     ::shutdown(gone.number(), SHUT_WR);
   }
-  EXPECT_TRUE(comes_true([&] { return port.served().clients() == 1; }));
+  EXPECT_TRUE(comes_true([&] { return port.clients() == 1; }));
   EXPECT_EQ(ask(known, "LPUSH l x"), ":1");
   EXPECT_EQ(ask(known, "LLEN l"), ":1");
 }

@@ -24,6 +24,7 @@ class PortUnderTest {
   std::uint16_t port() const { return port_->listens_at().front().endpoint.port; }
   std::string url() const { return fmt::format("redis://127.0.0.1:{}", port()); }
   port::Port& served() noexcept { return *port_; }
+  std::size_t clients() { return port_->figures().clients; }
   /// Ends the port; the engine stays.
   void end() { port_.reset(); }
 

@@ -271,7 +271,7 @@ TEST_P(PortThreads, ConnectionsThatMeddleWithEachOther) {
   watch.join();
   for (auto& thread : threads) thread.join();
   PlainClient client{port_.port()};
-  EXPECT_TRUE(comes_true([&] { return port_.served().clients() == 1; }))
+  EXPECT_TRUE(comes_true([&] { return port_.clients() == 1; }))
       << text_of(client.command({"CLIENT", "LIST"}));
   EXPECT_EQ(ask(client, "PING"), "+PONG");
 }

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "base/json.hpp"
 #include "cli/command_line/exit_code.hpp"
@@ -17,9 +17,10 @@
 #include "engine/core/keyspace.hpp"
 #include "engine/embedded/snapshot.hpp"
 #include "net/notice.hpp"
+#include "port/commands_file.hpp"
+#include "port/health.hpp"
 #include "port/port.hpp"
 #include "port/redis_conf.hpp"
-#include "resp/request_parser.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::cli {
@@ -70,26 +71,30 @@ port::PortConf conf_of(const EngineArgs& args) {
   return conf;
 }
 
-std::size_t keys_of(LockedEngine& engine) {
-  const LockedEngine::Section section{engine};
-  std::size_t keys = 0;
-  for (int database = 0; database < engine::Engine::databases; ++database)
-    keys += engine.engine().keyspace(database).size();
-  return keys;
+/// Where `embedded:/FOLDER?share=1` finds the server of a folder. Empty: the path is too long for a
+/// socket.
+std::string own_socket_of(const std::string& folder) {
+  constexpr std::size_t longest = 107;
+  auto path = folder + "/" + std::string{engine::own_socket};
+  return path.size() <= longest ? path : "";
 }
 
 int serve(const EngineArgs& args) {
   const StopOnSignal signals;  // before any other thread
-  const auto conf = conf_of(args);
+  auto conf = conf_of(args);
   for (const auto& remark : conf.remarks) log(LogLevel::warning, remark);
   const auto opened = OpenedEngine::open(conf.engine);
+  if (const auto own = own_socket_of(conf.engine.path); !conf.engine.path.empty() && !own.empty())
+    conf.port.listen.push_back({{.host = "", .port = 0, .unix_path = own}});
   port::Port served{*opened, conf.port};
+  std::optional<port::Health> health;
+  if (!args.health.empty()) health.emplace(served, net::read_endpoint(args.health));
   std::string places;
   for (const auto& [endpoint, tls] : served.listens_at())
     places += fmt::format("{}{}{}", places.empty() ? "" : ", ", net::to_string(endpoint),
                           tls ? " (TLS)" : "");
   log(LogLevel::info,
-      fmt::format("ready at {}: {} keys, {}, process {}", places, keys_of(opened->engine()),
+      fmt::format("ready at {}: {} keys, {}, process {}", places, served.figures().keys,
                   conf.engine.path.empty() ? "in memory alone" : "in " + conf.engine.path,
                   ::getpid()));
   net::tell_manager("READY=1");
@@ -108,7 +113,9 @@ std::unique_ptr<OpenedEngine> open(const EngineArgs& args) {
 
 void tell(const EngineArgs& args, OpenedEngine& opened, std::string_view what) {
   const auto& report = opened.report();
-  const auto keys = keys_of(opened.engine());
+  std::size_t keys = 0;
+  for (int database = 0; database < engine::Engine::databases; ++database)
+    keys += opened.engine().engine().keyspace(database).size();
   if (args.json)
     return put("{}\n", Json::object({{"folder", args.folder},
                                      {"keys", keys},
@@ -151,51 +158,20 @@ int dump(const EngineArgs& args) {
 
 /// Executes the commands of a file, or of standard input.
 int load(const EngineArgs& args) {
+  constexpr std::uint64_t most_told = 10;
   const auto opened = OpenedEngine::open({.path = absolute(args.folder)});
-  std::ifstream file;
-  if (args.file != "-") {
-    file.open(args.file, std::ios::binary);
-    if (!file) throw Error{Errc::bad_argument, fmt::format("{} cannot be read", args.file)};
-  }
-  auto* const from = args.file == "-" ? stdin : nullptr;
-  resp::RequestParser parser;
-  engine::Session session;
-  std::string buffer;
-  std::size_t commands = 0, failed = 0;
-  std::uint64_t position = 0;
-  std::array<char, 1 << 16> piece{};
-  for (;;) {
-    const auto got = from
-                         ? std::fread(piece.data(), 1, piece.size(), from)
-                         : static_cast<std::size_t>(file.read(piece.data(), piece.size()).gcount());
-    buffer.append(piece.data(), got);
-    std::size_t used = 0;
-    {
-      LockedEngine::Section section{opened->engine()};
-      while (parser.parse(std::string_view{buffer}.substr(used)) ==
-             resp::RequestParser::State::complete) {
-        engine::ValueReply reply;
-        if (!parser.words().empty()) {
-          position = section.execute(session, parser.words(), nullptr, reply).position;
-          const auto value = reply.take();
-          ++commands;
-          if (value.is_error() && ++failed <= 10)
-            complain("command {}, {}: {}", commands, parser.words().front(), value.as_text());
-        }
-        used += parser.size();
-      }
-    }
-    buffer.erase(0, used);
-    if (parser.state() == resp::RequestParser::State::bad)
-      throw Error{Errc::corrupt, fmt::format("behind {} commands: {}", commands, parser.error())};
-    if (got == 0) break;
-  }
-  if (auto* const committer = opened->committer()) committer->commit(position);
-  if (!buffer.empty())
-    throw Error{Errc::corrupt,
-                fmt::format("the last command is not whole: {} were executed", commands)};
-  tell(args, *opened, fmt::format("{} commands executed, {} refused", commands, failed));
-  return failed == 0 ? exit_ok : exit_bad_data;
+  std::FILE* const file = args.file == "-" ? stdin : std::fopen(args.file.c_str(), "rb");
+  if (!file) throw Error{Errc::bad_argument, fmt::format("{} cannot be read", args.file)};
+  std::uint64_t told = 0;
+  const auto loaded = port::execute_commands(
+      *opened,
+      [file](std::span<char> into) { return std::fread(into.data(), 1, into.size(), file); },
+      [&told](std::uint64_t number, std::string_view name, std::string_view error) {
+        if (++told <= most_told) complain("command {}, {}: {}", number, name, error);
+      });
+  tell(args, *opened,
+       fmt::format("{} commands executed, {} refused", loaded.executed, loaded.refused));
+  return loaded.refused == 0 ? exit_ok : exit_bad_data;
 }
 
 }  // namespace
@@ -215,6 +191,8 @@ std::vector<Command> engine_commands(EngineArgs& args) {
                     into(args.threads, 1, 128)},
                    {"--config", "FILE", "A redis.conf; options of the command line win",
                     into(args.config)},
+                   {"--health", "HOST:PORT", "Answer /livez, /readyz and /metrics there, over HTTP",
+                    into(args.health)},
                    {"--fsync", "WHEN", "When a reply is given: always, everysec, never",
                     into(args.fsync)},
                    {"--memory", "", "Keep nothing on disk", into(args.in_memory)}},

@@ -13,6 +13,7 @@ struct EngineArgs {
   std::string folder;
   std::vector<std::string> listen;  ///< empty: 127.0.0.1:6379
   std::string unix_socket;
+  std::string health;
   std::string config;
   std::string fsync;        ///< empty: everysec, or as the config says
   std::string file;         ///< of commands

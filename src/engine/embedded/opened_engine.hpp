@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "engine/embedded/locked_engine.hpp"
 #include "engine/embedded/rewriter.hpp"
@@ -34,6 +35,9 @@ struct EmbeddedOptions {
   /// What a script may spend; its clock, where none is named, is the one above.
   ScriptLimits scripts = {};
 };
+
+/// In a folder: the unix socket of the server that has it, for programs that share it.
+inline constexpr std::string_view own_socket = "engine.sock";
 
 class OpenedEngine {
  public:
