@@ -70,6 +70,8 @@ set(sluice_sanitizer_table
   # open
   "open_test | all | none | one thread"
   "open_redistest | all | none | one thread"
+  # port
+  "port_settings_test | all | none | one thread"
   # proxy
   "proxy_libraries_redistest | none | none | other people's clients and what they say; what the proxy does then is in the tests of flow"
   "proxy_config_test | all | none | one thread"

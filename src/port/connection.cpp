@@ -16,8 +16,6 @@ namespace {
 
 // A client that leaves so much unread is asked for no more requests until it has read it.
 constexpr std::size_t most_ahead = std::size_t{1} << 20;
-// What a subscriber may leave unread: as Redis's client-output-buffer-limit of pubsub.
-constexpr std::size_t most_untold = std::size_t{32} << 20;
 
 /// A call that has to wait, of a connection; the connection may be gone when it is served.
 class PortCall final : public engine::WaitingCall, public std::enable_shared_from_this<PortCall> {
@@ -77,13 +75,12 @@ std::size_t Connection::serve_all(std::string_view bytes) {
     parser->set_authenticated(user_ != nullptr);
     const auto state = parser->parse(bytes.substr(used));
     if (state == State::incomplete) {
-      if (!parser_)
-        parser_ = std::exchange(thread_.parser(), std::make_unique<resp::RequestParser>());
+      if (!parser_) parser_ = std::exchange(thread_.parser(), thread_.new_parser());
       break;
     }
     if (state == State::bad) {
       WireReply{thread_.out(), session_}.error("ERR " + parser->error());
-      parser = std::make_unique<resp::RequestParser>();
+      parser = thread_.new_parser();
       closing_ = true;
       break;
     }
@@ -267,8 +264,20 @@ void Connection::committed() {
   if (closed() || delayed_ || kept_.empty() || !thread_.is_committed(position_)) return;
   write(kept_);
   kept_.clear();
-  if (is_listening() && unsent() > most_untold) return close();
+  if (leaves_too_much()) return end_later();  // it may be told just now
   if (unsent() > most_ahead) is_ahead_ = true;
+}
+
+bool Connection::leaves_too_much() {
+  const auto& settings = port().settings();
+  const auto& limit = is_listening() ? settings.of_listeners : settings.of_clients;
+  if (limit.hard != 0 && unsent() > limit.hard) return true;
+  if (limit.soft == 0 || unsent() <= limit.soft) {
+    slow_since_ = SteadyTime::max();
+    return false;
+  }
+  slow_since_ = std::min(slow_since_, loop_.now());
+  return loop_.now() - slow_since_ > limit.patience;
 }
 
 void Connection::say(std::string_view bytes) {
@@ -309,10 +318,11 @@ void Connection::hung_up() {
   if (call_) close();  // it reads nothing while it waits
 }
 
-void Connection::close_later() {
+void Connection::end_later() {
   closing_ = true;
-  pause();
-  loop_.flush_later(*this);
+  thread_.loop().post([&thread = thread_, id = id_] {
+    if (Connection* const connection = thread.find(id)) connection->close();
+  });
 }
 
 /// What others hold of it. Under the engine's lock.

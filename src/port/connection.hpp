@@ -56,7 +56,8 @@ class Connection final : public loop::Stream, private engine::Guard {
   void stop_waiting(std::string_view reply);
   /// In its thread.
   void close() noexcept;
-  void close_later();
+  /// At the next turn: those that are told just now are gone over.
+  void end_later();
   void end_pause();
   /// In its thread: it is told something.
   void hear(std::string_view bytes);
@@ -93,6 +94,7 @@ class Connection final : public loop::Stream, private engine::Guard {
   void queue(Words words, const resp::CommandSpec* spec, WireReply& reply);
   bool is_paused(const resp::CommandSpec* spec);
   void deliver();
+  bool leaves_too_much();
   void forget();
 
   using Serve = void(Words words, WireReply& reply);
@@ -128,7 +130,8 @@ class Connection final : public loop::Stream, private engine::Guard {
   std::shared_ptr<engine::WaitingCall> call_;
   loop::Loop::TimerId call_timer_{};
   const SteadyTime begun_;
-  std::uint64_t position_ = 0;  // in the log, of what its replies have seen
+  SteadyTime slow_since_ = SteadyTime::max();  // beyond the soft limit of its replies
+  std::uint64_t position_ = 0;                 // in the log, of what its replies have seen
   // Other threads read these, to list it.
   std::atomic<SteadyTime> last_active_;
   std::atomic<const resp::CommandSpec*> last_command_{nullptr};

@@ -35,6 +35,13 @@ struct Listen {
   bool tls = false;
 };
 
+/// How much a client may leave unread; 0: no limit.
+struct OutputLimit {
+  std::size_t hard = 0;  ///< bytes at which it is closed at once
+  std::size_t soft = 0;  ///< bytes beyond which it may be for so long
+  std::chrono::seconds patience{0};
+};
+
 struct PortSettings {
   std::vector<Listen> listen;
   net::TlsFiles tls;                 ///< of those that say so
@@ -46,6 +53,11 @@ struct PortSettings {
   std::uint32_t notified_events = 0;  ///< as engine::EventKind says
   std::size_t threads = 1;
   std::size_t most_clients = 10'000;
+  OutputLimit of_clients;
+  OutputLimit of_listeners{.hard = std::size_t{32} << 20,
+                           .soft = std::size_t{8} << 20,
+                           .patience = std::chrono::seconds{60}};
+  std::size_t longest_word = std::size_t{512} << 20;  ///< bytes
   /// A connection that asks nothing for so long is closed; 0: none.
   std::chrono::seconds idle_timeout{0};
   /// Where no password is asked for, clients from other machines are refused, though the port is

@@ -68,7 +68,7 @@ PortThread::PortThread(Port& port, const std::vector<net::ServerSocket>& listene
     : port_(port),
       loop_(port.clock()),
       users_(port.settings().users, port.settings().password),
-      parser_(std::make_unique<resp::RequestParser>()) {
+      parser_(new_parser()) {
   for (std::size_t i = 0; i < listeners.size(); ++i)
     acceptors_.push_back(
         std::make_unique<Acceptor>(*this, listeners[i].duplicate(), port.settings().listen[i].tls));
@@ -80,12 +80,17 @@ PortThread::PortThread(Port& port, const std::vector<net::ServerSocket>& listene
   loop_.after(tick_interval, [this] { tick(); });
 }
 
-PortThread::~PortThread() {
+PortThread::~PortThread() { stop(); }
+
+void PortThread::stop() {
   ending_ = true;
   loop_.post([] {});
   if (thread_.joinable()) thread_.join();
-  acceptors_.clear();
-  connections_.clear();
+}
+
+std::unique_ptr<resp::RequestParser> PortThread::new_parser() const {
+  return std::make_unique<resp::RequestParser>(
+      resp::RequestLimits{.bulk = port_.settings().longest_word});
 }
 
 void PortThread::start() {

@@ -29,6 +29,8 @@ class PortThread {
   PortThread(Port& port, const std::vector<net::ServerSocket>& listeners);
   ~PortThread();
   void start();
+  /// Closes all connections; what was asked is answered.
+  void stop();
 
   Port& port() noexcept { return port_; }
   loop::Loop& loop() noexcept { return loop_; }
@@ -44,6 +46,8 @@ class PortThread {
   Connection* in_hand() const noexcept { return in_hand_; }
   void take_in_hand(Connection* connection) noexcept { in_hand_ = connection; }
   std::unique_ptr<resp::RequestParser>& parser() noexcept { return parser_; }
+
+  std::unique_ptr<resp::RequestParser> new_parser() const;
 
   /// What is to be said is kept until the log has this position, which the end of the turn sees to.
   void await_commit(Connection& connection, std::uint64_t position);
