@@ -240,11 +240,16 @@ void Connection::stop_waiting(std::string_view reply) {
   if (!closed() && reads()) resume();
 }
 
+/// What may write is asked under the engine's lock, as CLIENT PAUSE is: once that is answered no
+/// thread executes what it had let through before.
 bool Connection::is_paused(const resp::CommandSpec* spec) {
+  const bool runs_a_script = spec && spec->has(resp::flag_movablekeys);
+  const bool may_write = !spec || spec->has(resp::flag_write) || spec->name == "exec" ||
+                         (runs_a_script && !spec->has(resp::flag_readonly));
+  if (may_write && user_) static_cast<void>(thread_.section());
   if (!port().is_paused(loop_.now())) return false;
   if (spec && spec->name == "client|unpause") return false;
-  return !port().pauses_writes_alone() || !spec || spec->has(resp::flag_write) ||
-         spec->has(resp::flag_movablekeys) || spec->name == "exec";
+  return !port().pauses_writes_alone() || may_write;
 }
 
 void Connection::end_pause() {
