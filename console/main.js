@@ -17,7 +17,8 @@ const views = {payments: AllPayments, locks: Locks, numbers: Numbers, proxies: P
 const ofSale = {'': Sale, orders: Orders, order: Order, letters: Letters, messages: Messages, payments: Payments, refunds: Refunds, totals: Totals};
 
 function View({path: [room = 'sales', name, part = '', ...rest], snapshot}) {
-  const is_known = Object.hasOwn(room === 'sales' ? ofSale : views, room === 'sales' ? part : room);
+  const is_known = room === 'sales' ? Object.hasOwn(ofSale, part) && rest.length === Number(part === 'order')
+                                    : Object.hasOwn(views, room) && !name;
   if (!is_known) return html`<${Nothing} what="There is no such page" />`;
   if (room !== 'sales') return html`<${views[room]} />`;
   if (!snapshot) return html`<${Opening} />`;

@@ -3,12 +3,15 @@
 const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 const tenths = new Intl.NumberFormat('en', {minimumFractionDigits: 1, maximumFractionDigits: 1});
 
-export const count = n => (n === null || n === undefined ? '–' : whole.format(n));
-export const rate = n => (n === null || n === undefined ? '–' : n >= 1000 ? whole.format(n) : tenths.format(n));
+/** A figure that is not known is none. */
+const known = show => n => ((n ?? null) === null ? '–' : show(n));
+
+export const count = known(n => whole.format(n));
+export const rate = known(n => (n >= 1000 ? whole : tenths).format(n));
+export const share = known(n => `${(100 * n).toFixed(1)} %`);
 
 export const percent = (part, all) => (all > 0 ? `${Math.round((100 * part) / all)} %` : '0 %');
 
-/** "1 letter", "2 letters". */
 export const some = (n, noun, plural = `${noun}s`) => `${count(n)} ${n === 1 ? noun : plural}`;
 
 /** An amount in the smallest unit of its currency, as an API has it. */
@@ -22,8 +25,7 @@ export function money(amount, currency) {
 }
 
 /** 12 ms, 3.4 s, 2 min 5 s, 3 h 20 min, 4 d 2 h. */
-export function duration(ms) {
-  if (ms === null || ms === undefined) return '–';
+export const duration = known(ms => {
   if (ms < 1000) return `${whole.format(ms)} ms`;
   if (ms < 10_000) return `${tenths.format(ms / 1000)} s`;
   const parts = [['d', 86_400], ['h', 3600], ['min', 60], ['s', 1]];
@@ -34,7 +36,7 @@ export function duration(ms) {
     seconds -= n * size;
     return n ? `${n} ${name}` : '';
   }).filter(Boolean).join(' ');
-}
+});
 
 const free = [['paid', 'awaiting', 'awaiting'], ['cancelled', 'cancelled', 'cancelled']];
 const priced = ['awaiting', 'paid', 'cancelled', 'expired', 'refunding', 'refunded'].map(name => [name, name, name]);
@@ -45,7 +47,6 @@ export const partsOf = ({by_state, price}) => (price ? priced : free)
 
 const two = n => String(n).padStart(2, '0');
 
-/** The hour by the operator's clock. */
 export function clock(time) {
   const date = new Date(time);
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
@@ -59,5 +60,4 @@ export function moment(time) {
   return date.toDateString() === new Date().toDateString() ? clock(date) : `${day} ${clock(date)}`;
 }
 
-/** "sold_out" as "sold out". */
 export const words = name => String(name ?? '').replaceAll('_', ' ');

@@ -13,7 +13,6 @@ function push(samples, time, admitted, left) {
     for (const list of [samples.times, samples.admitted, samples.left]) list.shift();
 }
 
-/** Takes a snapshot in. */
 export function remember(snapshot) {
   const time = Date.parse(snapshot.now) / 1000;
   const names = new Set();

@@ -15,7 +15,6 @@ export const live = signal({phase: 'starting', session: null, snapshot: null, pr
 /** False: the key of this operator only reads, and no button is shown. */
 export const mayAct = () => live.value.session?.may_act !== false;
 
-/** What a screen reader is told. */
 export const announcement = signal('');
 
 const patience = 6000;          // without a snapshot for so long the connection is lost
@@ -26,7 +25,6 @@ let attempt = null;  // what ends the present one
 let failures = 0;
 let later = 0;
 
-/** Begins, or begins anew at once. */
 export async function connect() {
   disconnect();
   const mine = attempt = new AbortController();
@@ -98,22 +96,24 @@ function take(event) {
   const snapshot = JSON.parse(data.join('\n'));
   failures = 0;
   remember(snapshot);
-  for (const sale of snapshot.sales) recall(sale, live.value.snapshot?.sales.find(({name}) => name === sale.name), snapshot.now);
+  const before = live.value.snapshot;
+  recall(snapshot, before, snapshot.now);
+  for (const sale of snapshot.sales) recall(sale, before?.sales.find(({name}) => name === sale.name), snapshot.now);
   tell(live.value, snapshot);
   live.merge({phase: 'live', snapshot, problem: null});
   return true;
 }
 
-const recalled = ['dead', 'messages', 'payments', 'refunds_failing', 'room'];
+const recalled = ['dead', 'messages', 'payments', 'refunds_failing', 'room', 'payments_of_no_sale'];
 
-/** `sale.last`: what was said last of what needs people; where that is not of now, `sale.last_at` says of when it is. */
-function recall(sale, before, now) {
-  sale.last = {};
+/** `of.last`, of a sale or a snapshot: what was said last of what needs people; where that is not of now, `of.last_at` says of when it is. */
+function recall(of, before, now) {
+  of.last = {};
   for (const name of recalled) {
-    sale.last[name] = sale[name] ?? before?.last[name] ?? null;
-    if (sale.last[name] !== (sale[name] ?? null)) sale.last_at = before.last_at ?? before.at;
+    of.last[name] = of[name] ?? before?.last[name] ?? null;
+    if (of.last[name] !== (of[name] ?? null)) of.last_at = before.last_at ?? before.at;
   }
-  sale.at = now;
+  of.at = now;
 }
 
 /** What has changed so that an operator should hear of it. */

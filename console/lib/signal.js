@@ -9,7 +9,6 @@ export function signal(value) {
       value = next;
       for (const follower of [...followers]) follower(next);
     },
-    /** Changes some members of a value that is an object. */
     merge(members) { this.set({...value, ...members}); },
     follow(follower) {
       followers.add(follower);

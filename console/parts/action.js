@@ -43,7 +43,6 @@ export function Action({label, about, work, done, kind = ''}) {
     </span>`;
 }
 
-/** A number that is set: its field, its unit, its button. */
 export function NumberAction({label, value, unit, least = 0, step = 1, work, done}) {
   const [text, type] = useState('');
   const action = useAction(work, done);

@@ -4,7 +4,6 @@ import {count, percent} from '../lib/format.js';
 
 const width = (part, all) => ({width: `${all > 0 ? Math.min(100, Math.max(0, (100 * part) / all)) : 0}%`});
 
-/** How much of a whole there is. */
 export const Meter = ({label, value, max, kind = ''}) => html`
   <div class=${`meter ${kind}`} role="meter" aria-label=${label} aria-valuemin="0" aria-valuemax=${Math.max(max, 0)}
        aria-valuenow=${Math.min(value, max)} aria-valuetext=${`${count(value)} of ${count(max)}`}>
@@ -30,14 +29,13 @@ export function Stack({parts, label}) {
     </ul>`;
 }
 
-/** How often each was: rows of {name, n, note}, the longest bar is the most. */
+/** How often each was: rows of {name, n}, the longest bar is the most. */
 export function Counts({rows, label}) {
   const most = Math.max(1, ...rows.map(({n}) => n));
   return html`
     <ul class="counts" aria-label=${label}>
-      ${rows.map(({name, n, note, kind = ''}) => html`
+      ${rows.map(({name, n, kind = ''}) => html`
         <li key=${name}><span>${name}</span><b>${count(n)}</b>
-          <div class=${`meter thin ${kind}`} aria-hidden="true"><span style=${width(n, most)}></span></div>
-          ${note && html`<small>${note}</small>`}</li>`)}
+          <div class=${`meter thin ${kind}`} aria-hidden="true"><span style=${width(n, most)}></span></div></li>`)}
     </ul>`;
 }

@@ -7,11 +7,10 @@ const least = 60;  // seconds that a chart spans at least
 let library = null;
 function uplot() {
   return library ??= new Promise((resolve, reject) => {
-    const style = Object.assign(document.createElement('link'), {rel: 'stylesheet', href: '/console/vendor/uPlot.min.css'});
     const script = Object.assign(document.createElement('script'), {src: '/console/vendor/uPlot.iife.min.js'});
     script.onload = () => resolve(globalThis.uPlot);
     script.onerror = () => { library = null; reject(new Error('uPlot was not loaded')); };
-    document.head.append(style, script);
+    document.head.append(script);
   });
 }
 
@@ -25,7 +24,8 @@ function optionsOf({tint, format, readout}) {
   return {
     width: 300, height: 170, padding: [10, 8, 0, 0],
     legend: {show: false},
-    cursor: {y: false, drag: {setScale: false}, points: {size: 7}},
+    cursor: {y: false, drag: {x: false}, points: {size: 7}},
+    select: {show: false},
     scales: {
       x: {range: (_, from, to) => [Math.min(from, to - least), to]},
       y: {range: (_, from, to) => [0, Math.max(to * 1.1, 1)]},
@@ -71,7 +71,7 @@ export function Chart({title, times, values, format, tint}) {
   const known = values.filter(value => value !== null);
   const now = known.at(-1);
   const summary = known.length ? `now ${format(now)}, most ${format(Math.max(...known))}` : 'no figures yet';
-  const pointed = at !== null && at !== undefined && values[at] !== null && values[at] !== undefined;
+  const pointed = (values[at] ?? null) !== null;
   return html`
     <figure class="chart">
       <figcaption><h2>${title}</h2>

@@ -85,6 +85,7 @@ export function Title({children, document: name}) {
   useEffect(() => {
     document.title = `${name} – Sluice`;
     if (!first) heading.current.focus({preventScroll: true});
+    for (const here of document.querySelectorAll('nav [aria-current]')) here.scrollIntoView({block: 'nearest', inline: 'nearest'});
   }, [name]);
   return html`<h1 tabindex="-1" ref=${heading}>${children}</h1>`;
 }

@@ -19,7 +19,7 @@ export function Refusal({problem, again}) {
 
 /** Of when it is what is shown, and asking anew. */
 export const Age = ({of: {at, reload}}) => at > 0 && html`
-  <p class="small age">As of <time datetime=${new Date(at).toISOString()}>${clock(at)}</time>
+  <p class="small age">As of ${clock(at)}
     <button type="button" class="plain" onClick=${reload}>Refresh</button></p>`;
 
 export const Empty = ({title, children}) => html`

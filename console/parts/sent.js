@@ -23,7 +23,7 @@ export const messageColumns = (sale, then) => [
   {head: 'Message', cell: ({type, seq, data}) => `${type} (${seq})${data.amount ? `, ${money(data.amount, data.currency)}` : ''}`, kind: 'wide'},
   {head: 'Since', cell: ({at}) => moment(at), kind: 'fixed'},
   {head: 'State', cell: ({state, note}) => (state === 'due' && note ? 'tried again' : state)},
-  {head: 'Attempts', cell: row => tries(row.attempts, row.state === 'due' && row.note && row.next_at), kind: 'parts'},
+  {head: 'Attempts', cell: row => tries(row.attempts, row.note && row.next_at), kind: 'parts'},
   {head: 'Why', cell: ({note}) => note || '–', kind: 'wide'},
   {head: 'Send', cell: row => row.state !== 'done' && html`<${Resend} sale=${sale} kind="messages" id=${idOf(row)} then=${then} />`},
 ];

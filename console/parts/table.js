@@ -34,6 +34,11 @@ export function Pages({pages, empty, children}) {
     ${next && html`<p><button type="button" onClick=${more}>${busy ? 'Asking …' : 'More'}</button></p>`}`;
 }
 
+/** What there is of one thing; rows: [name, value, where it leads]. */
+export const Facts = ({rows, kind = 'facts'}) => html`
+  <dl class=${kind}>${rows.filter(Boolean).map(([name, value, to]) => html`
+    <div key=${name}><dt>${to ? html`<a href=${to}>${name}</a>` : name}</dt><dd>${value}</dd></div>`)}</dl>`;
+
 // What lists are narrowed by and lead to.
 
 /** One of some words; choices: [[value, label]], or values that are their own labels. */
@@ -46,6 +51,5 @@ export const Choice = ({label, value, choices, choose}) => html`
       })}
     </select></label>`;
 
-/** The number of an order, which leads to its page. */
 export const OrderLink = ({sale, number}) =>
   (sale && number ? html`<a href=${linkTo('sales', sale, 'order', number)}>${number}</a>` : number || '–');

@@ -7,7 +7,7 @@ import {linkTo} from '../lib/route.js';
 import {Confirm} from '../parts/confirm.js';
 import {Age, Badge, Refusal, Waiting} from '../parts/notice.js';
 import {messageColumns, refundColumns} from '../parts/sent.js';
-import {Table} from '../parts/table.js';
+import {Facts, Table} from '../parts/table.js';
 import {paymentColumns} from './payments.js';
 import {stateKinds} from './records.js';
 
@@ -22,7 +22,7 @@ export function Order({sale, rest: [number]}) {
     <${Age} of=${loaded} />
     <section class="card">
       <div class="row"><h2>${order.number}</h2><${Badge} kind=${stateKinds[order.state] ?? 'plain'}>${words(order.state)}<//></div>
-      <${Facts} order=${order} sale=${sale} />
+      <${Facts} kind="fields" rows=${factsOf(order, sale)} />
       <div class="row wrap"><${TakeBack} order=${order} sale=${sale} then=${reload} /></div>
     </section>
     ${list('Payments', paymentColumns(reload, sale.name), order.payments, row => `${row.provider} ${row.event}`)}
@@ -40,18 +40,15 @@ const historyColumns = [
   {head: 'Why', cell: ({data}) => data.note || '–', kind: 'wide'},
 ];
 
-function Facts({order, sale}) {
-  const facts = [
-    ['Buyer', order.buyer], ['Units', count(order.units)], order.returned > 0 && ['Taken back', count(order.returned)],
-    order.state === 'awaiting' && order.due > 0 && sale.currency && ['To pay', money(order.due, sale.currency)],
-    order.state === 'awaiting' && order.pay_by && ['Until', moment(order.pay_by)],
-    ['Issued', moment(order.issued_at)], order.reason && ['Why it ended', order.reason], ['Id', order.id], ['Request', order.request],
-    !order.recorded && ['Database', order.dead_letter
-      ? html`refused it: ${order.dead_letter.reason}. It is a <a href=${linkTo('sales', sale.name, 'letters')}>dead letter</a>`
-      : 'does not have it yet'],
-  ].filter(Boolean);
-  return html`<dl class="fields">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
-}
+const factsOf = (order, sale) => [
+  ['Buyer', order.buyer], ['Units', count(order.units)], order.returned > 0 && ['Taken back', count(order.returned)],
+  order.state === 'awaiting' && order.due > 0 && sale.currency && ['To pay', money(order.due, sale.currency)],
+  order.state === 'awaiting' && order.pay_by && ['Until', moment(order.pay_by)],
+  ['Issued', moment(order.issued_at)], order.reason && ['Why it ended', order.reason], ['Id', order.id], ['Request', order.request],
+  !order.recorded && ['Database', order.dead_letter
+    ? html`refused it: ${order.dead_letter.reason}. It is a <a href=${linkTo('sales', sale.name, 'letters')}>dead letter</a>`
+    : 'does not have it yet'],
+];
 
 const unitsLeft = order => order.units - (order.returned ?? 0);
 const mayTakeBack = ({recorded, state}) => recorded && ['paid', 'awaiting'].includes(state);

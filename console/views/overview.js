@@ -1,12 +1,13 @@
 // All sales at a glance, those first that need somebody.
 import {html, useState} from '../vendor/preact.js';
-import {count, moment, partsOf, rate, some} from '../lib/format.js';
+import {clock, count, moment, partsOf, rate, some} from '../lib/format.js';
 import {historyOf} from '../lib/history.js';
 import {linkTo} from '../lib/route.js';
 import {Meter, Strip} from '../parts/bars.js';
 import {Spark} from '../parts/chart.js';
 import {Title} from '../parts/frame.js';
 import {Empty, StateBadge} from '../parts/notice.js';
+import {Facts} from '../parts/table.js';
 
 /** What an operator should look at: [words, part of the sale's pages, how many]. */
 export function needs({trouble, last: {dead, messages, refunds_failing, payments}}) {
@@ -16,10 +17,13 @@ export function needs({trouble, last: {dead, messages, refunds_failing, payments
     messages?.dead > 0 && [some(messages.dead, 'message') + ' not delivered', 'messages', messages.dead],
     messages?.stopped > 0 && [`webhooks stopped by their receiver since ${moment(messages.stopped_since)}`, 'messages', messages.stopped],
     messages?.failing > 0 && [`webhooks fail since ${moment(messages.failing_since)}`, 'messages', messages.failing],
-    refunds_failing > 0 && [some(refunds_failing, 'refund') + (refunds_failing === 1 ? ' fails' : ' fail'), 'refunds', refunds_failing],
+    refunds_failing > 0 && [some(refunds_failing, 'refund fails', 'refunds fail'), 'refunds', refunds_failing],
     payments?.flagged > 0 && [some(payments.flagged, 'payment') + ' to look at', 'payments', payments.flagged],
   ].filter(Boolean);
 }
+
+/** Of when it is, where that is not now. */
+const asOf = at => at && ` (as of ${clock(at)})`;
 
 /** What has to be looked at, then what is sold just now, then the others. */
 const urgency = sale => 2 * needs(sale).length + (sale.state === 'open' ? 1 : 0);
@@ -28,7 +32,7 @@ const many = 12;  // from so many sales on one looks for a name
 
 export function Overview({snapshot}) {
   const [wanted, want] = useState('');
-  const {sales, process} = snapshot;
+  const {sales, process, last: {payments_of_no_sale: strays}} = snapshot;
   const shown = sales.filter(sale => sale.name.toLowerCase().includes(wanted.toLowerCase()))
     .toSorted((a, b) => urgency(b) - urgency(a));
   return html`
@@ -39,9 +43,9 @@ export function Overview({snapshot}) {
           <input type="search" placeholder="Find a sale" value=${wanted} onInput=${event => want(event.target.value)} /></label>`}
     </div>
     ${process.trouble && html`<p class="refusal" role="alert"><strong>${process.trouble}</strong></p>`}
-    ${snapshot.payments_of_no_sale > 0 && html`
-      <p class="refusal" role="alert"><a href=${`${linkTo('payments')}?state=waiting`}>${some(snapshot.payments_of_no_sale, 'payment')} of sales that nobody knows</a></p>`}
-    <${Totals} sales=${sales} strays=${snapshot.payments_of_no_sale ?? 0} />
+    ${strays > 0 && html`
+      <p class="refusal" role="alert"><a href=${`${linkTo('payments')}?state=waiting`}>${some(strays, 'payment')} of sales that nobody knows${asOf(snapshot.last_at)}</a></p>`}
+    <${Totals} sales=${sales} strays=${strays ?? 0} />
     ${sales.length === 0 && html`<${NoSales} />`}
     ${sales.length > 0 && shown.length === 0 && html`<${Empty} title=${`No sale${snapshot.truncated ? ' that is shown' : ''} has “${wanted}” in its name`} />`}
     <ul class="sales">${shown.map(sale => html`<${Card} key=${sale.name} sale=${sale} />`)}</ul>
@@ -51,17 +55,15 @@ export function Overview({snapshot}) {
     ${snapshot.truncated && html`<p class="small">${count(sales.length)} of ${count(snapshot.sales_in_all)} sales are shown. The others are asked for at <code>/v1/operate</code>.</p>`}`;
 }
 
-/** What is over is not to be sold any more; what has been archived nobody has to look at. */
+/** What is over is not to be sold any more; its money may need somebody still. */
 function Totals({sales, strays}) {
-  const sum = of => sales.reduce((all, sale) => all + (sale.state === 'archived' ? 0 : of(sale) ?? 0), 0);
-  return html`
-    <dl class="totals">
-      <div><dt>admitted a second</dt><dd>${rate(sum(sale => sale.admitted_per_s))}</dd></div>
-      <div><dt>units left</dt><dd>${count(sum(sale => (sale.state === 'closed' ? 0 : sale.left)))}</dd></div>
-      <div><dt>orders</dt><dd>${count(sum(sale => sale.orders))}</dd></div>
-      <div><dt>waiting for their turn</dt><dd>${count(sum(sale => sale.room?.waiting))}</dd></div>
-      <div><dt>to look at</dt><dd>${count(strays + sum(sale => needs(sale).reduce((all, [, , n]) => all + n, 0)))}</dd></div>
-    </dl>`;
+  const sum = (of, over = ['archived']) => sales.reduce((all, sale) => all + (over.includes(sale.state) ? 0 : of(sale) ?? 0), 0);
+  return html`<${Facts} kind="totals" rows=${[
+    ['admitted a second', rate(sum(sale => sale.admitted_per_s))],
+    ['units left', count(sum(sale => sale.left, ['archived', 'closed']))],
+    ['orders', count(sum(sale => sale.orders))],
+    ['waiting for their turn', count(sum(sale => sale.room?.waiting))],
+    ['to look at', count(strays + sum(sale => needs(sale).reduce((all, [, , n]) => all + n, 0), []))]]} />`;
 }
 
 function Card({sale}) {
@@ -82,7 +84,7 @@ function Card({sale}) {
         ${sale.room && ` · ${count(sale.room.waiting)} in the queue`}</p>
       ${troubles.length > 0 && html`
         <ul class="needs">${troubles.map(([words, part]) => html`
-          <li key=${words}><a href=${linkTo('sales', sale.name, ...(part ? [part] : []))}>${words}</a></li>`)}</ul>`}
+          <li key=${words}><a href=${linkTo('sales', sale.name, ...(part ? [part] : []))}>${words}${part && asOf(sale.last_at)}</a></li>`)}</ul>`}
     </li>`;
 }
 

@@ -73,7 +73,6 @@ function List({path, sale}) {
 export const Payments = ({sale}) => html`
   <${List} path=${pathOfSale(sale.name, '/payments')} sale=${sale.name} />`;
 
-/** Also of sales that nobody knows. */
 export const AllPayments = () => html`
   <${Title} document="Payments">Payments<//>
   <${List} path="/v1/operate/payments" />

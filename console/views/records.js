@@ -9,9 +9,7 @@ import {Confirm} from '../parts/confirm.js';
 import {focusTitle} from '../parts/frame.js';
 import {Age, Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
 import {messageColumns, refundColumns} from '../parts/sent.js';
-import {Choice, OrderLink, Pages, Table} from '../parts/table.js';
-
-// Orders by number, id, buyer or state.
+import {Choice, Facts, OrderLink, Pages, Table} from '../parts/table.js';
 
 const states = ['awaiting', 'paid', 'cancelled', 'expired', 'refunding', 'refunded'];
 export const stateKinds = {paid: 'good', awaiting: 'warn', refunding: 'warn'};
@@ -55,15 +53,15 @@ export function Orders({sale}) {
 /** Whether the shop takes them, as far as the database says. */
 const Target = ({messages}) => messages?.stopped > 0 ? html`
   <p class="refusal" role="alert"><strong>Stopped by the receiver since ${moment(messages.stopped_since)}: ${messages.last_failure || 'it answered 410'}</strong>
-    ${' '}${some(messages.stopped, 'message')} wait, and none is sent until you press Send all again.</p>`
+    ${' '}${some(messages.stopped, 'message waits', 'messages wait')}, and none is sent until you press Send all again.</p>`
   : messages?.failing > 0 && html`
   <p class="refusal" role="alert"><strong>Not delivered since ${moment(messages.failing_since)}: ${messages.last_failure}</strong>
     ${' '}${some(messages.failing, 'message')} tried again by and by.</p>`;
 
 export function Messages({sale}) {
-  const {messages} = sale;
+  const {messages} = sale.last;
   const path = pathOfSale(sale.name, '/messages');
-  const [usual] = useState(messages?.dead === 0 && messages.failing > 0 ? 'failing' : 'dead');
+  const [usual] = useState(messages?.dead === 0 && (messages.stopped > 0 ? 'due' : messages.failing > 0 && 'failing') || 'dead');
   const [state, choose] = useWord('state', usual);
   const pages = usePages(`${path}?state=${encodeURIComponent(state)}`, 'messages');
   const replay = async () => {
@@ -77,7 +75,7 @@ export function Messages({sale}) {
     <${Target} messages=${messages} />
     <div class="row wrap search">
       <${Choice} label="Messages" value=${state} choose=${choose}
-        choices=${[['dead', 'given up'], ['failing', 'not taken, tried again'], ['due', 'to send'], ['done', 'delivered']]} />
+        choices=${[['dead', 'given up'], ['failing', 'not taken yet'], ['due', 'to send'], ['done', 'delivered']]} />
       ${(state === 'dead' || messages?.stopped > 0) && html`<${Action} label="Send all again" work=${replay} done=${({replayed}) => `${some(replayed, 'message')} on the way`} />`}
     </div>
     <p class="small">What happened to orders is told to your shop. What it does not take is sent again, and given up after two days.</p>
@@ -85,8 +83,6 @@ export function Messages({sale}) {
       ${rows => html`<${Table} caption="Messages" columns=${messageColumns(sale.name, pages.reload)} rows=${rows} keyOf=${row => row.id} />`}
     <//>`;
 }
-
-// Refunds of orders.
 
 export function Refunds({sale}) {
   const [state, choose] = useWord('state', 'failing');
@@ -108,6 +104,7 @@ const movedColumns = [
   {head: 'Provider', cell: ({provider}) => provider},
   {head: 'Paid in', cell: ({paid, payments, currency}) => `${money(paid, currency)} (${count(payments)})`, kind: 'number'},
   {head: 'Given back', cell: ({given_back, refunds, currency}) => `${money(given_back, currency)} (${count(refunds)})`, kind: 'number'},
+  {head: 'Settled by hand', cell: ({settled, currency}) => money(settled, currency), kind: 'number'},
   {head: 'Net', cell: ({net, currency}) => money(net, currency), kind: 'number'},
 ];
 
@@ -116,7 +113,6 @@ const Moved = ({rows}) => html`
   ${rows.length ? html`<${Table} caption="Money by day" columns=${movedColumns} rows=${rows} keyOf=${row => `${row.day} ${row.provider} ${row.currency}`} />`
                 : html`<${Empty} title="No money has come in yet" />`}`;
 
-/** Of all sales. */
 export function AllMoney() {
   const {answer, problem, reload} = useLoaded(`/v1/operate/money?offset=${minutes()}`);
   if (!answer) return html`<${Refusal} problem=${problem} again=${reload} />`;
@@ -171,8 +167,7 @@ function Letter({letter, sale, gone}) {
       <p class="reason">${reason}</p>
       ${order && html`<p class="small">${some(order.units, 'unit')} of ${order.buyer}, issued ${moment(order.issued_at)}</p>`}
       <details><summary>What is in it</summary>
-        <dl class="fields"><div><dt>entry</dt><dd>${entry}</dd></div>
-          ${Object.entries(fields ?? {}).map(([field, value]) => html`<div key=${field}><dt>${field}</dt><dd>${value}</dd></div>`)}</dl>
+        <${Facts} kind="fields" rows=${[['entry', entry], ...Object.entries(fields ?? {})]} />
       </details>
       <div class="row wrap">
         <${Action} label="Revive" about=${name} work=${() => post(`${path}/revive`).then(and_look)} done=${`${name} is tried again`} />

@@ -21,8 +21,7 @@ export function Room({sale}) {
       ${room.state === 'sold_out' && sale.left > 0 && html`
         <div class="refusal" role="alert"><strong>Nobody is let in: the room believes that nothing is left, and the sale has ${some(sale.left, 'unit')}.</strong>
           ${' '}<${Action} label="Tell it what is left" work=${() => ask('/units', {units: sale.left})} done="It goes on" /></div>`}
-      <p class="figure"><b>${count(room.waiting)}</b> <span>waiting${room.waiting > 0 && room.eta_s !== null && room.eta_s !== undefined &&
-        `, the last for about ${duration(room.eta_s * 1000)}`}</span></p>
+      <p class="figure"><b>${count(room.waiting)}</b> <span>waiting${room.waiting > 0 && (room.eta_s ?? null) !== null && `, the last for about ${duration(room.eta_s * 1000)}`}</span></p>
       <p class="small">${count(room.inside_now)} of ${count(room.inside)} inside, ${rate(room.in_per_s)} come in a second</p>
       <${Meter} kind="thin" label="Inside" value=${room.inside_now} max=${room.inside} />
       ${room.state !== 'closed' && html`

@@ -11,7 +11,7 @@ import {Chart} from '../parts/chart.js';
 import {Confirm} from '../parts/confirm.js';
 import {Title} from '../parts/frame.js';
 import {Badge, Empty, Refusal, StateBadge} from '../parts/notice.js';
-import {Table} from '../parts/table.js';
+import {Facts, Table} from '../parts/table.js';
 import {Room} from './room.js';
 
 const parts = [
@@ -44,7 +44,7 @@ export function SaleFrame({sale, part, children}) {
 
 function terms({price, currency, opens_at, closes_at}) {
   return [
-    price !== null && price !== undefined && `${money(price, currency)} a unit`,
+    (price ?? null) !== null && `${money(price, currency)} a unit`,
     opens_at && `opens ${moment(opens_at)}`,
     closes_at && `closes ${moment(closes_at)}`,
   ].filter(Boolean).join(' · ');
@@ -73,12 +73,8 @@ const Stock = ({sale}) => html`
   <section class="card stock" aria-label="Stock">
     <p class="figure huge"><b>${count(sale.left)}</b> <span>left of ${count(sale.stock)}</span></p>
     <${Meter} label="Left" value=${sale.left} max=${sale.stock} />
-    <dl class="facts">
-      <div><dt>Sold</dt><dd>${count(sale.sold)}</dd></div>
-      <div><dt>Orders</dt><dd>${count(sale.orders)}</dd></div>
-      <div><dt>Admitted</dt><dd>${rate(sale.admitted_per_s)}/s</dd></div>
-      <div><dt>Being recorded</dt><dd>${count(sale.waiting)}</dd></div>
-    </dl>
+    <${Facts} rows=${[['Sold', count(sale.sold)], ['Orders', count(sale.orders)], ['Admitted', `${rate(sale.admitted_per_s)}/s`],
+                      ['Being recorded', count(sale.waiting)]]} />
   </section>`;
 
 function ByState({sale, trouble}) {
@@ -88,10 +84,10 @@ function ByState({sale, trouble}) {
       <h2>Orders by state</h2>
       ${by_state
         ? html`<${Stack} label="Orders by state" parts=${partsOf(sale)} />`
-        : html`<p class="quiet">${trouble ? `The database does not say: ${trouble}` : 'The database has not said yet.'}</p>`}
+        : html`<p class="quiet">${trouble ? `That is not known now: ${trouble}` : 'The database has not said yet.'}</p>`}
       ${due && html`
         <p class="small">${due.next
-          ? html`Next payment due at <time datetime=${due.next}>${moment(due.next)}</time>, ${count(due.within_minute)} within a minute.`
+          ? `Next payment due at ${moment(due.next)}, ${count(due.within_minute)} within a minute.`
           : 'No payment is due.'}</p>`}
     </section>`;
 }
@@ -150,23 +146,21 @@ function Money({sale}) {
   return html`
     <section class="card">
       <h2>Payments and webhooks</h2>
-      <dl class="facts">
-        ${payments && html`
-          <div><dt><a href=${`${to('payments')}?state=waiting`}>Payments before their order</a></dt><dd>${count(payments.waiting)}</dd></div>
-          <div><dt>Being decided</dt><dd>${count(payments.asking)}</dd></div>
-          <div><dt><a href=${to('payments')}>To look at</a></dt><dd>${count(payments.flagged)}</dd></div>
-          <div><dt>Refunds to do</dt><dd>${count(refunds)}</dd></div>
-          <div><dt><a href=${to('refunds')}>Refunds that fail</a></dt><dd>${count(sale.refunds_failing)}</dd></div>`}
-        ${messages && html`
-          <div><dt>Webhooks to send</dt><dd>${count(messages.due)}</dd></div>
-          <div><dt>Stopped by the receiver</dt><dd>${count(messages.stopped)}</dd></div>
-          <div><dt>Not taken, tried again</dt><dd>${count(messages.failing)}</dd></div>
-          <div><dt><a href=${to('messages')}>Not delivered</a></dt><dd>${count(messages.dead)}</dd></div>`}
-      </dl>
+      <${Facts} rows=${[
+        ...(payments ? [
+          ['Payments before their order', count(payments.waiting), `${to('payments')}?state=waiting`],
+          ['Being decided', count(payments.asking)],
+          ['To look at', count(payments.flagged), to('payments')],
+          ['Refunds to do', count(refunds)],
+          ['Refunds that fail', count(sale.refunds_failing), to('refunds')]] : []),
+        ...(messages ? [
+          ['Webhooks to send', count(messages.due)],
+          ['Stopped by the receiver', count(messages.stopped)],
+          ['Not taken, tried again', count(messages.failing)],
+          ['Not delivered', count(messages.dead), to('messages')]] : [])]} />
     </section>`;
 }
 
-/** Proof to the unit, on demand. */
 function Audit({sale}) {
   const [report, keep] = useState(null);
   const action = useAction(async () => {
@@ -202,7 +196,6 @@ const Over = ({sale: {name, state}}) => html`
       Needed only where closing it was answered by a failure: so that no recovery opens it.
     <//>`}`;
 
-/** What changes the sale for good. */
 function Doors({sale}) {
   const {name} = sale;
   if (['closed', 'archived'].includes(sale.state)) return html`<${Over} sale=${sale} />`;

@@ -1,6 +1,6 @@
 // What the store and its proxies have beside sales: locks, numbers, rings; and who did what.
 import {html} from '../vendor/preact.js';
-import {count, duration, moment, money, words} from '../lib/format.js';
+import {count, duration, moment, money, share, words} from '../lib/format.js';
 import {useLoaded, usePages} from '../lib/lists.js';
 import {Title} from '../parts/frame.js';
 import {Age, Badge, Empty, Refusal, Waiting} from '../parts/notice.js';
@@ -59,7 +59,7 @@ const serverColumns = [
   {head: 'Server', cell: ({name}) => name, kind: 'wide'},
   {head: 'Address', cell: ({address}) => address, kind: 'wide'},
   {head: 'Weight', cell: ({weight}) => weight, kind: 'number'},
-  {head: 'Share', cell: ({share}) => (share === null || share === undefined ? '–' : `${(100 * share).toFixed(1)} %`), kind: 'number'},
+  {head: 'Share', cell: row => share(row.share), kind: 'number'},
   {head: 'State', cell: ({alive}) => html`<${Badge} kind=${alive ? 'good' : 'bad'}>${alive ? 'alive' : 'away'}<//>`},
 ];
 
@@ -78,10 +78,8 @@ const Proxy = ({proxy: {url, reachable, why, pools}}) => html`
       <${Table} key=${name} caption=${`Servers of ${name}`} columns=${serverColumns} rows=${servers} keyOf=${row => row.name} />`)}
   </section>`;
 
-// Who did what, the newest first.
-
 const journalColumns = [
-  {head: 'At', cell: ({at}) => html`<time datetime=${at}>${moment(at)}</time>`, kind: 'fixed'},
+  {head: 'At', cell: ({at}) => moment(at), kind: 'fixed'},
   {head: 'Operator', cell: ({operator}) => operator},
   {head: 'Action', cell: ({action}) => words(action)},
   {head: 'Of', cell: ({target, order, amount, currency}) => html`${target} ${order && html`<${OrderLink} sale=${target} number=${order} />`} ${amount ? money(amount, currency) : ''}`, kind: 'wide'},

@@ -89,7 +89,24 @@ class OrderMessages {
   const Send send_;
 };
 
+// --- refunds ---
+
+/// The money of a refund of an order went back in another way, as by cash: it is `settled`, and no
+/// provider is asked for it. The store notes that first, so that a database that is restored from a
+/// backup is told again by send_refunds() instead of asking the provider. True: it is settled now,
+/// or another call has done it meanwhile; false: it is done, or not there. Throws what store and
+/// database throw: where the effect is `unknown`, or the process dies, the store may have noted it,
+/// and the next sender settles it, so a person who has settled a refund gives its money.
+bool settle_outside(Store& store, OrderStore& orders, const Refund& refund, const std::string& who,
+                    const std::string& why);
+/// The same of a payment: OrderPayments::settle_payment() with `settled`.
+SettledPayment settle_outside(Store& store, OrderStore& orders, const PaymentPlace& place,
+                              const std::string& who, const std::string& why,
+                              const std::function<bool(PaymentState)>& may = {});
+
 struct RefundsSent {
+  /// Also such as a person had settled outside before the database was restored: no provider is
+  /// asked for these.
   std::size_t done = 0;
   std::size_t failed = 0;  ///< they are sent again, later
 };
@@ -97,9 +114,11 @@ struct RefundsSent {
 /// Sends up to `most` refunds that are due, of one provider or, empty, of all. Several senders may
 /// run, as with messages: `send` takes less than OrderMessages::lease. It gives one to its provider
 /// under refund_key(), however often it is asked, and returns why it was not taken; empty: it was.
-/// An empty `sale`: those of payments that a person sends back, of whatever sale. Throws what the
-/// database throws; what `send` throws is a reason.
-RefundsSent send_refunds(OrderStore& orders, const std::string& sale,
+/// An empty `sale`: those of payments that a person sends back, of whatever sale. Throws what store
+/// and database throw: nothing is sent while the store does not say what was settled outside, nor
+/// (Error{database}) of an archived sale whose database was restored from before, until recover();
+/// what `send` throws is a reason.
+RefundsSent send_refunds(Store& store, OrderStore& orders, const std::string& sale,
                          const std::function<std::string(const Refund&)>& send,
                          std::size_t most = 100, const std::string& provider = {});
 

@@ -125,14 +125,14 @@ struct Refund {
   std::string currency;
   std::string provider;  ///< of the payment
   std::string event;
-  std::string state;          ///< "asked", "done"
+  std::string state;          ///< "asked", "done", "settled": a person has given it otherwise
   std::int64_t attempts = 0;  ///< that failed
-  std::string note;           ///< why the last one did
+  std::string note;           ///< why the last one did; of a settled one: who gave it, and why
   /// Of an order: which part of its payment goes back, "whole" or "500-1000", from what went back
   /// before to what has gone back with it. Empty: it was noted by an older version.
   std::string part = {};
   WallTime since{};  ///< when it was asked for
-  WallTime due{};    ///< when it is tried next; of a done one: when it was done
+  WallTime due{};    ///< when it is tried next; of a done or settled one: when that was
 };
 
 /// What happened to an order, or to the sale, for those who want to be told.
@@ -170,13 +170,15 @@ struct DayMoney {
   std::int64_t paid = 0;  ///< by all payments that came on that day, whatever became of them
   std::int64_t refunds = 0;
   std::int64_t given_back = 0;  ///< by refunds, and payments sent back, that were done on that day
+  std::int64_t settled = 0;  ///< of refunds and payments that a person settled outside on that day
 };
 
 /// Money of one order, in the currency of its sale.
 struct OrderMoney {
   std::int64_t id = 0;
-  std::int64_t paid = 0;  ///< by all payments that came for it, also such as did not fit
-  std::int64_t given_back = 0;
+  std::int64_t paid = 0;        ///< by all payments that came for it, also such as did not fit
+  std::int64_t given_back = 0;  ///< by the provider
+  std::int64_t settled = 0;     ///< by a person, outside: of refunds and payments
 };
 
 /// What the database counts of a sale's money, and what does not fit. The last five are 0 in a
@@ -227,7 +229,8 @@ class OrderPayments {
   /// give the money back. The note keeps who it was, and why.
   /// With `may` only from a state of which that is true: one that the person saw. Nothing happens
   /// to the order. A wish for `refunding` that is repeated makes the refund due at
-  /// once. Throws Error{bad_argument} for another state.
+  /// once. A database that is restored forgets that one was settled: use settle_outside(). Throws
+  /// Error{bad_argument} for another state.
   virtual SettledPayment settle_payment(const PaymentPlace& place, PaymentState to,
                                         const std::string& who, const std::string& why,
                                         const std::function<bool(PaymentState)>& may = {}) = 0;
@@ -259,7 +262,7 @@ class OrderPayments {
   /// Up to `most` refunds of orders that are to be sent now.
   virtual std::vector<Refund> refunds(const std::string& sale, std::size_t most) = 0;
   /// Up to `most` refunds of orders in a state ("asked", "failing": asked, and failed before,
-  /// "done") behind the one at `after`, by order and version.
+  /// "done": also settled) behind the one at `after`, by order and version.
   virtual std::vector<Refund> refunds(const std::string& sale, const std::string& state,
                                       const MessagePlace& after, std::size_t most) = 0;
   /// Makes one due at once, if it is not done. False: there is none.
@@ -271,8 +274,10 @@ class OrderPayments {
                                             std::chrono::seconds lease) = 0;
   /// All of an order.
   virtual std::vector<Refund> refunds_of(const std::string& sale, std::int64_t id) = 0;
-  /// The provider has taken it. False: that was noted before.
-  virtual bool refund_done(const Refund& refund) = 0;
+  /// The provider has taken it; or, with `settled_by`, a person has given the money otherwise (use
+  /// settle_outside(), which a database that is restored does not forget). False: that was noted
+  /// before.
+  virtual bool refund_done(const Refund& refund, const std::string& settled_by = {}) = 0;
   virtual void refund_failed(const Refund& refund, const std::string& why,
                              std::chrono::seconds again_in) = 0;
 

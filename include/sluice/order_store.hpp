@@ -173,8 +173,12 @@ class OrderStore {
   /// than `mark`, as a backup was restored.
   virtual bool sell_in(const std::string& sale, const StoreOfSale& store,
                        const std::string& mark) = 0;
+  /// The store of the sale that had the id `before` has that of `store` from now on. False: it had
+  /// neither of them, and nothing was done.
+  virtual bool renew_store(const std::string& sale, const std::string& before,
+                           const StoreOfSale& store) = 0;
   /// Of the sales that this OrderStore changes for a store, those that are sold in another one by
-  /// now. One question for all.
+  /// now, or of which the database has come less far than it had. One question for all.
   virtual std::vector<std::string> sold_elsewhere() = 0;
   /// How far the database has come with a sale, as this OrderStore knows: a text that rises with
   /// each transaction that changes the sale. Empty: it knows nothing yet. Asks nobody.

@@ -12,6 +12,7 @@ namespace sluice {
 
 struct SaleRecovery {
   bool made_again = false;       ///< the store did not know the sale any more
+  std::string reason;            ///< why the sale was shut, in words; empty: it was not
   std::int64_t in_database = 0;  ///< orders
   std::int64_t restored = 0;     ///< of these, that the store had lost
   std::int64_t given_back = 0;   ///< returns that it had lost
@@ -38,17 +39,18 @@ struct RecoveryOptions {
 /// store what the database has, sends orders on their way that were on none, tells the database of
 /// ends and changes of the stock that it has lost, counts all anew, and opens the gate. Which part
 /// was lost, and who made the sale again, makes no difference. A sale that the database knows as
-/// closed, or archived, is so again. Workers and sellers may run meanwhile. Safe where nothing was
-/// lost, and each step does no harm when it is done twice: after an Error, or the death of the
-/// process, do it again. What can be promised: an order that had reached the database, or that the
-/// surviving store has, is its buyer's, and a repeat of his request gets it. An order that was told
-/// and that neither has is lost: a repeat of its request is a new request. Blocks the thread, for
-/// some 10 seconds 100,000 orders at the most. Keeps some 200 bytes for each buyer with several
-/// orders, and for each order that ended. Throws Error: bad_argument (neither store nor database
-/// knows the sale; or it is archived), config_mismatch (the orders go into another database; says
-/// which; or the database has its orders from another store; names both), database (it has not the
-/// units that the store's stock needs), server (the store changed again, or another recovery began:
-/// do it again), and what both throw.
+/// closed, or archived, is so again; of one that the store knows as archived the store has no
+/// orders, and its database is accepted as it is, also where it came back from before. Workers and
+/// sellers may run meanwhile. Safe where nothing was lost, and each step does no harm when it is
+/// done twice: after an Error, or the death of the process, do it again. What can be promised: an
+/// order that had reached the database, or that the surviving store has, is its buyer's, and a
+/// repeat of his request gets it. An order that was told and that neither has is lost: a repeat of
+/// its request is a new request. Blocks the thread, for some 10 seconds 100,000 orders at the most.
+/// Keeps some 200 bytes for each buyer with several orders, and for each order that ended. Throws
+/// Error: bad_argument (neither store nor database knows the sale), config_mismatch (the orders go
+/// into another database; says which; or the database has its orders from another store; names
+/// both), database (it has not the units that the store's stock needs), server (the store changed
+/// again, or another recovery began: do it again), and what both throw.
 SaleRecovery recover(Store& store, const std::string& sale, OrderStore& orders,
                      RecoveryOptions options = {});
 

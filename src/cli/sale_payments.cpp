@@ -11,6 +11,7 @@
 #include "cli/command_line/exit_code.hpp"
 #include "cli/output.hpp"
 #include "cli/sale_args.hpp"
+#include "sluice/order_messages.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -77,8 +78,10 @@ int settle_payment(const Globals& globals, const SaleArgs& args) {
   const auto store = open_store_of_sale(globals);
   const auto orders = open_orders(args, *store, true);
   const auto to = args.refunds ? PaymentState::refunding : PaymentState::settled;
-  const auto result =
-      orders->payments().settle_payment({args.provider, args.event}, to, args.by, args.reason);
+  const PaymentPlace place{args.provider, args.event};
+  const auto result = args.refunds
+                          ? orders->payments().settle_payment(place, to, args.by, args.reason)
+                          : settle_outside(*store, *orders, place, args.by, args.reason);
   const bool is_done = result.payment && (result.now || result.payment->state == to);
   print(globals.json,
         Json::object({{"ok", is_done},

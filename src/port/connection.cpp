@@ -262,7 +262,7 @@ void Connection::committed() {
   if (closed() || delayed_ || kept_.empty() || !thread_.is_committed(position_)) return;
   write(kept_);
   kept_.clear();
-  if (is_listening() && unsent() > most_untold) return close();
+  if (is_listening() && unsent() > most_untold) return end_later();  // it is told just now
   if (unsent() > most_ahead) is_ahead_ = true;
 }
 
@@ -308,6 +308,13 @@ void Connection::close_later() {
   closing_ = true;
   pause();
   loop_.flush_later(*this);
+}
+
+void Connection::end_later() {
+  closing_ = true;
+  thread_.loop().post([&thread = thread_, id = id_] {
+    if (Connection* const connection = thread.find(id)) connection->close();
+  });
 }
 
 /// What others hold of it. Under the engine's lock.

@@ -57,6 +57,8 @@ class Connection final : public loop::Stream, private engine::Guard {
   /// In its thread.
   void close() noexcept;
   void close_later();
+  /// At the next turn: those that are told just now are gone over.
+  void end_later();
   void end_pause();
   /// In its thread: it is told something.
   void hear(std::string_view bytes);

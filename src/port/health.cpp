@@ -14,14 +14,14 @@ constexpr std::string_view prometheus_media = "text/plain; version=0.0.4; charse
 std::string figures(Port& port) {
   const auto& figures = port.figures();
   return fmt::format(
-      "# HELP sluice_engine_keys Keys in all databases.\n# TYPE sluice_engine_keys gauge\n"
-      "sluice_engine_keys {}\n"
-      "# HELP sluice_engine_commands_total Commands that were run.\n"
-      "# TYPE sluice_engine_commands_total counter\nsluice_engine_commands_total {}\n"
-      "# HELP sluice_engine_clients Clients that are connected.\n"
-      "# TYPE sluice_engine_clients gauge\nsluice_engine_clients {}\n"
-      "# HELP sluice_engine_log_failed 1: the log takes no writes.\n"
-      "# TYPE sluice_engine_log_failed gauge\nsluice_engine_log_failed {}\n",
+      "# HELP sluice_port_keys Keys in all databases.\n# TYPE sluice_port_keys gauge\n"
+      "sluice_port_keys {}\n"
+      "# HELP sluice_port_commands_total Commands that were run.\n"
+      "# TYPE sluice_port_commands_total counter\nsluice_port_commands_total {}\n"
+      "# HELP sluice_port_clients Clients that are connected.\n"
+      "# TYPE sluice_port_clients gauge\nsluice_port_clients {}\n"
+      "# HELP sluice_port_log_failed 1: the log takes no writes.\n"
+      "# TYPE sluice_port_log_failed gauge\nsluice_port_log_failed {}\n",
       figures.keys, figures.commands, figures.clients, figures.has_failed ? 1 : 0);
 }
 

@@ -40,6 +40,7 @@ Port::Port(engine::OpenedEngine& opened, PortSettings settings)
 }
 
 Port::~Port() {
+  for (const auto& thread : threads_) thread->stop();
   threads_.clear();
   const engine::LockedEngine::Section section{engine()};
   engine().set_audience(nullptr);

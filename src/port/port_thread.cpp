@@ -80,12 +80,12 @@ PortThread::PortThread(Port& port, const std::vector<net::ServerSocket>& listene
   loop_.after(tick_interval, [this] { tick(); });
 }
 
-PortThread::~PortThread() {
+PortThread::~PortThread() { stop(); }
+
+void PortThread::stop() {
   ending_ = true;
   loop_.post([] {});
   if (thread_.joinable()) thread_.join();
-  acceptors_.clear();
-  connections_.clear();
 }
 
 void PortThread::start() {

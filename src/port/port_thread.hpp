@@ -29,6 +29,8 @@ class PortThread {
   PortThread(Port& port, const std::vector<net::ServerSocket>& listeners);
   ~PortThread();
   void start();
+  /// Closes all connections; what was asked is answered.
+  void stop();
 
   Port& port() noexcept { return port_; }
   loop::Loop& loop() noexcept { return loop_; }

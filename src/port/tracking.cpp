@@ -135,8 +135,8 @@ void Connection::client_tracking(Words words, WireReply& reply) {
     return reply.error("ERR PREFIX option requires BCAST mode to be enabled");
   if (tracking_ && (tracking_->mode == Mode::prefixes) != (wanted.mode == Mode::prefixes))
     return reply.error(
-        "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then "
-        "re-enabling it with a different mode.");
+        "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and "
+        "then re-enabling it with a different mode.");
   if (tracking_ && wanted.mode == Mode::prefixes)
     wanted.prefixes.insert(wanted.prefixes.end(), tracking_->prefixes.begin(),
                            tracking_->prefixes.end());

@@ -350,13 +350,12 @@ void Connection::client_kill(Words words, WireReply& reply) {
 
 /// Any thread, under the engine's lock.
 void Connection::end_soon() {
-  if (thread_.is_here() && thread_.in_hand() == this) {
+  if (thread_.is_here() && thread_.in_hand() == this)
     closing_ = true;
-    return;
-  }
-  thread_.loop().post([&thread = thread_, id = id_] {
-    if (Connection* const connection = thread.find(id)) connection->close();
-  });
+  else
+    thread_.loop().post([&thread = thread_, id = id_] {
+      if (Connection* const connection = thread.find(id)) connection->close();
+    });
 }
 
 void Connection::client_reply(Words words, WireReply& reply) {

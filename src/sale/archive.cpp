@@ -17,6 +17,7 @@
 #include "sale/records.hpp"
 #include "sale/sale.lua.hpp"
 #include "sale/settlement.hpp"
+#include "sale/store_of_sale.hpp"
 #include "sluice/bucketed_sale.hpp"
 #include "sluice/order_worker.hpp"
 #include "sluice/sale_audit.hpp"
@@ -131,16 +132,6 @@ void need_ended_orders(const std::string& sale, OrderStore& orders) {
       sale, what)};
 }
 
-/// Payments of orders that the sale never had wait for nothing any more.
-void flag_orphans(const std::string& sale, OrderPayments& payments) {
-  for (;;) {
-    const auto waiting = payments.list(sale, PaymentState::waiting, page_size);
-    bool is_any_ended = false;
-    for (const auto& kept : waiting) is_any_ended |= payments.apply(kept.payment).now;
-    if (!is_any_ended) return;
-  }
-}
-
 /// Every order is in the database, and the audit says so.
 void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_token& stop) {
   const auto& name = sale.definition().name;
@@ -173,11 +164,20 @@ void bring_in_all(Store& store, Sale& sale, OrderStore& orders, const std::stop_
 
 }  // namespace
 
+void flag_orphans(const std::string& sale, OrderPayments& payments) {
+  for (;;) {
+    const auto waiting = payments.list(sale, PaymentState::waiting, page_size);
+    bool is_any_ended = false;
+    for (const auto& kept : waiting) is_any_ended |= payments.apply(kept.payment).now;
+    if (!is_any_ended) return;
+  }
+}
+
 void export_orders(OrderStore& orders, const std::string& sale, const std::string& file) {
   WholeFile out{file};
   out.write(
       "number,id,buyer,n,units,issued_at,request,state,reason,returned,price,currency,"
-      "paid,refunded\n");
+      "paid,refunded,settled\n");
   std::string price = ",";
   for (const auto& [field, value] : orders.definition(sale))
     if (field == payment_field) {
@@ -202,11 +202,11 @@ void export_orders(OrderStore& orders, const std::string& sale, const std::strin
     std::string text;
     for (const auto& order : page)
       text +=
-          fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
+          fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(order.number), order.id,
                       quoted(order.buyer.value), order.n, order.units, to_text(order.issued_at),
                       quoted(order.request.value), to_string(order.state),
                       stands(order.state) ? "" : quoted(*reason++), returned[order.id], price,
-                      money[order.id].paid, money[order.id].given_back);
+                      money[order.id].paid, money[order.id].given_back, money[order.id].settled);
     out.write(text);
     if (page.size() < page_size) break;
     after = page.back().id;
@@ -232,7 +232,8 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
     begun = is_archived();  // another process was quicker, and has deleted what this one looked for
     if (!begun) throw;
   }
-  attach(store, sale.definition(), orders);
+  if (attach(store, sale.definition(), orders) && begun)
+    throw Error{Errc::database, rolled_back(name, orders.describe())};
   DatabaseTotals exported;
   const auto write_file = [&] {
     if (options.file.empty()) return;
@@ -245,6 +246,7 @@ bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions&
   if (!begun)
     orders.keep_definition(name, {{"archived", now}});  // before the store: it may be lost
   flag_orphans(name, orders.payments());
+  attach(store, sale.definition(), orders);  // the store knows how far the database has come
   auto at = now;
   for (const auto& [field, value] : orders.definition(name))
     if (field == "archived") at = value;

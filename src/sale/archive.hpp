@@ -12,6 +12,9 @@ namespace sluice::sale {
 bool archive(Store& store, Sale& sale, OrderStore& orders, const ArchiveOptions& options,
              const std::stop_token& stop);
 
+/// Payments of orders that an archived sale never had wait for nothing any more; others pay.
+void flag_orphans(const std::string& sale, OrderPayments& payments);
+
 /// Writes all orders of a sale that the database has into `file`, as CSV: a line that names the
 /// columns, then one for each order, ids rising. Buyers, request ids and reasons stand as in the
 /// database, that is with %XX for bytes that are no text. The file is there whole, and on disk, or

@@ -35,6 +35,8 @@ inline constexpr std::string_view shut_as_lost = "lost";
 inline constexpr std::string_view shut_as_rolled_back = "rolled back";
 /// There too: the sale is sold in another store by now. recover() opens it on demand alone.
 inline constexpr std::string_view shut_as_fenced = "fenced";
+/// A field of an archived sale, which has no gate: its database came back from before.
+inline constexpr std::string_view rolled_back_field = "rolled_back";
 
 /// For scripts that do the same when they run twice, as each request carries its id.
 inline constexpr CallOptions repeatable{.repeatable = true};
@@ -54,6 +56,7 @@ struct SaleKeys {
         buyers(key_with_suffix(name, "buyers")),
         requests(key_with_suffix(name, "requests")),
         returned(key_with_suffix(name, "returned")),
+        settled(key_with_suffix(name, "settled")),
         orders(key_with_suffix(name, "orders")),
         dead(key_with_suffix(name, "dead")),
         recovery(key_with_suffix(name, "recovery")) {}
@@ -62,6 +65,7 @@ struct SaleKeys {
   std::string buyers;
   std::string requests;
   std::string returned;
+  std::string settled;
   std::string orders;
   std::string dead;
   std::string recovery;

@@ -490,10 +490,12 @@ void OrderWorker::Impl::recover_if_needed() {
   const auto done = sale::recover_if_needed(store_, sale_.name, orders_);
   if (!done) return;
   log(LogLevel::warning,
-      fmt::format("sale '{}' is recovered: its store was lost, or another one; {} orders restored, "
-                  "{} sent again, {} gaps{}",
-                  sale_.name, done->restored, done->sent_again, done->gaps,
-                  done->made_again ? ", made again" : ""));
+      fmt::format("sale '{}' is recovered, since {}: {} orders restored, {} sent again, {} gaps",
+                  sale_.name,
+                  done->made_again       ? "its store had lost it"
+                  : done->reason.empty() ? "its store was started again, or is another server"
+                                         : done->reason,
+                  done->restored, done->sent_again, done->gaps));
   record([](WorkerProgress& progress) { ++progress.recoveries; });
 }
 

@@ -32,7 +32,8 @@ local function not_mine() return redis.call('hget', KEYS[1], 'recovering') ~= AR
 -- ARGV[1] the database   ARGV[2] 1: it knows the sale, or may be new
 -- ARGV[3] the store that it has the sale from, or ''   ARGV[4] how far it has come
 -- ARGV[5] the id of this store, or ''
--- Reply: nil no such sale; else {the database that the sale goes into, 1 when nobody may change it,
+-- Reply: nil no such sale; else {the database that the sale goes into, 1 when nobody may change it
+--        (of an archived one: its database was rolled back),
 --        the id of this store, how far the database had come, 1 when the sale is archived}
 --        The database is '' where it is not known, and is not this one: orders were brought in; or
 --        the sale is sold in another store. In this one nobody buys from it then.
@@ -40,7 +41,7 @@ local function not_mine() return redis.call('hget', KEYS[1], 'recovering') ~= AR
 -- include sale/recovery.lua is_shut
 -- include sale/recovery.lua raise_mark
 local sale = redis.call('hmget', KEYS[1], 'capacity', 'database', 'orders', 'recovering', 'store',
-                        'archived', 'home')
+                        'archived', 'home', 'rolled_back')
 if not sale[1] then return false end
 local database, home = sale[2] or '', sale[7] or ARGV[5]
 local archived = sale[6] and 1 or 0
@@ -60,7 +61,9 @@ if database == '' then
     is_same = true
   end
 end
-return {database, is_shut(sale[4], sale[5]) and not sale[6] and 1 or 0, home,
+local shut = sale[8]
+if not sale[6] then shut = is_shut(sale[4], sale[5]) end
+return {database, shut and 1 or 0, home,
         is_same and raise_mark(KEYS[1], ARGV[4]) or '', archived}
 
 -- script shut

@@ -80,6 +80,7 @@ bool shut_gate(Store& store, const SaleKeys& keys, std::string_view reason,
 }
 
 bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool may_be_new) {
+  renew_id(store, sale.name, orders);
   const SaleKeys keys{sale.name};
   const auto word = database_word(orders);
   const auto there = orders.store_of(sale.name);
@@ -98,13 +99,14 @@ bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool m
   const bool is_named = is_there && store_there == known.here.id;
   if (!is_there || (!is_named && !is_sold_here(store, sale.name, orders, known.here)))
     return known.is_shut;
-  // What an older backup has of an archived sale is all that there is: the store has no orders.
-  const auto come_to = known.is_archived ? std::string{} : known.mark;
-  if (orders.sell_in(sale.name, known.here, come_to)) return known.is_shut;
-  if (known.is_archived) return false;
-  refuse_copy(store, sale.name, orders);
-  const auto born = store.run({"HGET", keys.sale, "born"}).get();
-  shut_gate(store, keys, shut_as_rolled_back, born.as_text());
+  if (orders.sell_in(sale.name, known.here, known.mark)) return known.is_shut;
+  if (known.is_archived) {
+    store.run({"HSET", keys.sale, rolled_back_field, "1"}, repeatable).get();
+  } else {
+    refuse_copy(store, sale.name, orders);
+    const auto born = store.run({"HGET", keys.sale, "born"}).get();
+    shut_gate(store, keys, shut_as_rolled_back, born.as_text());
+  }
   if (!known.is_shut) log(LogLevel::error, rolled_back(sale.name, orders.describe()));
   return true;
 }
@@ -334,6 +336,9 @@ void Settlement::retake(const OrderReturn& what) {
 }
 
 PaymentResult Settlement::pay(const Payment& payment) {
+  // An archived sale has no gate, and is shut by this alone. recover() applies what was kept.
+  if (is_shut_ && store_.run({"HEXISTS", keys_.sale, rolled_back_field}).get().as_integer() == 1)
+    return {};
   auto result = orders_.payments().apply(payment);
   if (result.state != PaymentState::asking || !result.order) return result;
   const bool now = result.now;

@@ -28,7 +28,8 @@ std::string database_word(OrderStore& orders);
 bool is_same_database(std::string_view word, std::string_view other);
 
 /// Makes this database the one that the sale goes into, unless there is one, and enters the sale
-/// there. True: nobody may change the sale before it is recovered. Throws Error{config_mismatch}
+/// there. True: nobody may change the sale before it is recovered; of an archived one: its database
+/// was restored from before. Throws Error{config_mismatch}
 /// where the sale goes into another one; says which, and what to do. Where a store of an older
 /// version remembers none, and has orders that are on no way, a database that does not know the
 /// sale is refused, too, unless it `may_be_new`.

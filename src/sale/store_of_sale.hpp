@@ -20,6 +20,16 @@ Task<std::string> id_of_store(Store& store);
 /// knows neither, as a store that is new, or was lost.
 StoreOfSale store_of_sale(Store& store, const std::string& sale);
 
+/// A folder of the embedded engine may be copied, and the copy has its id. So the id says how often
+/// the folder was opened with the sale's database, and ends with a word of this opening: the first
+/// use of each renews it in both. A copy that was opened less often is another store then. Throws
+/// Error{config_mismatch} where the folder that the database names is seen beside this one.
+void renew_id(Store& store, const std::string& sale, OrderStore& orders);
+/// Of two ids of one folder the later one; `one`, where they are of two stores.
+std::string later_id(const std::string& one, const std::string& other);
+/// The store is a folder of the embedded engine.
+bool is_folder(Store& store);
+
 /// Whether the database has its orders of this sale from this store, or may have: it has none yet,
 /// or is of an older version and the sale was born with it. Reads both.
 bool is_sold_here(Store& store, const std::string& sale, OrderStore& orders,

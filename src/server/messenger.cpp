@@ -100,6 +100,8 @@ void Messenger::work(const std::stop_token& stop, Rounds& rounds, const Send& se
   HttpClient client{options_.http};
   const std::stop_callback cut{stop, [&client] { client.stop(); }};
   while (const auto subject = rounds.next(stop)) try {
+      // Another store has it, or its database came back from before: nothing is sent from here.
+      if (!shop_.trouble_of(subject->rows).empty()) continue;
       if (!orders)
         orders = open_order_store(shop_.options().orders,
                                   {.answer = shop_.options().longest_call, .makes_file = false});
@@ -158,8 +160,8 @@ bool Messenger::send_refund(const At& at, const RefundTarget& target) {
   const auto& provider = target.provider->name();
   std::string why;
   const auto sent = send_refunds(
-      at.orders, at.subject.rows, [&](const Refund& refund) { return why = send(refund); }, 1,
-      provider);
+      shop_.store(), at.orders, at.subject.rows,
+      [&](const Refund& refund) { return why = send(refund); }, 1, provider);
   if (sent.failed > 0) complain("refunds of " + provider, why);
   return sent.done > 0;
 }

@@ -13,7 +13,7 @@ namespace sluice::server {
 /// REQUIRES: what they are made of lives longer.
 std::vector<OperateCall> sale_calls(Store& store);
 std::vector<OperateCall> order_calls();
-std::vector<OperateCall> money_calls();
+std::vector<OperateCall> money_calls(Store& store);
 std::vector<OperateCall> room_calls(const QueueApi& queue);
 std::vector<OperateCall> store_calls(Store& store);
 

@@ -15,6 +15,7 @@
 #include "server/operate_text.hpp"
 #include "server/problems.hpp"
 #include "server/sales_text.hpp"
+#include "sluice/order_messages.hpp"
 #include "sluice/payment_provider.hpp"
 
 namespace sluice::server {
@@ -26,7 +27,7 @@ constexpr const char* any_figures = R"({"type":"object"})";
 constexpr const char* money_schema =
     R"({"type":"object","required":["money"],"properties":{"money":{"type":"array","items":{)"
     R"("type":"object","required":["day","provider","currency","payments","paid","refunds",)"
-    R"("given_back","net"]}}}})";
+    R"("given_back","settled","net"]}}}})";
 constexpr const char* totals_schema =
     R"({"type":"object","required":["days","currency","money"],"properties":{"days":{)"
     R"("type":"array","items":{"type":"object","required":["day","state","orders","units",)"
@@ -102,11 +103,13 @@ bool is_seen(const Asked& asked, std::string_view state) {
 const http::Parameter if_match{"If-Match", "header",
                                "The state that it was seen in, as \"flagged\" with its quotes"};
 
-http::Response settle_payment(Asked& asked, const Orders& connect, PaymentState to) {
+http::Response settle_payment(Asked& asked, const Orders& connect, Store& store, PaymentState to) {
   const PaymentPlace place{asked.request.parameter("provider"), asked.request.parameter("event")};
   const auto may = [&](PaymentState state) { return is_seen(asked, to_string(state)); };
-  const auto settled =
-      connect().payments().settle_payment(place, to, asked.by.id, asked.text("reason"), may);
+  const auto& why = asked.text("reason");
+  const auto settled = to == PaymentState::settled
+                           ? settle_outside(store, connect(), place, asked.by.id, why, may)
+                           : connect().payments().settle_payment(place, to, asked.by.id, why, may);
   if (!settled.payment) return http::problem(problems::no_payment);
   const auto& paid = settled.payment->payment;
   asked.found = {paid.sale, paid.order, paid.amount, paid.currency};
@@ -274,9 +277,9 @@ http::Response resend_refund(Asked& asked, const Orders& connect) {
 }
 
 /// The money went back in another way.
-http::Response settle_refund(Asked& asked, const Orders& connect) {
-  return with_refund(asked, connect, [](OrderPayments& payments, const Refund& refund) {
-    return payments.refund_done(refund);
+http::Response settle_refund(Asked& asked, const Orders& connect, Store& store) {
+  return with_refund(asked, connect, [&](OrderPayments&, const Refund& refund) {
+    return settle_outside(store, connect(), refund, asked.by.id, asked.text("reason"));
   });
 }
 
@@ -305,6 +308,7 @@ Json moved_money(OrderPayments& payments, const std::vector<std::string>& all_ro
       sum.paid += some.paid;
       sum.refunds += some.refunds;
       sum.given_back += some.given_back;
+      sum.settled += some.settled;
     }
   auto moved = Json::array();
   for (const auto& [key, sum] : sums)
@@ -315,6 +319,7 @@ Json moved_money(OrderPayments& payments, const std::vector<std::string>& all_ro
                             {"paid", sum.paid},
                             {"refunds", sum.refunds},
                             {"given_back", sum.given_back},
+                            {"settled", sum.settled},
                             {"net", sum.paid - sum.given_back}}));
   return moved;
 }
@@ -368,7 +373,7 @@ http::Parameter offset_parameter() {
           R"({"type":"integer","default":0})"};
 }
 
-std::vector<OperateCall> payment_calls() {
+std::vector<OperateCall> payment_calls(Store& store) {
   using Kind = BodyMember::Kind;
   using namespace problems;
   const std::string of_payment = "/v1/operate/payments/{provider}/{event}";
@@ -386,8 +391,8 @@ std::vector<OperateCall> payment_calls() {
                        .parameters = {if_match},
                        .answer = {200, "The payment as it stands now", any_figures},
                        .problems = {&no_payment, &payment_is_settled, &other_version},
-                       .serve = [to](Asked& asked, const Orders& connect) {
-                         return settle_payment(asked, connect, to);
+                       .serve = [to, &store](Asked& asked, const Orders& connect) {
+                         return settle_payment(asked, connect, store, to);
                        }};
   };
   return {{.method = "GET",
@@ -409,7 +414,8 @@ std::vector<OperateCall> payment_calls() {
           {.method = "GET",
            .path = "/v1/operate/money",
            .operation = "console_money",
-           .summary = "What was paid in and given back by day, provider and currency, of all sales",
+           .summary = "What was paid in, given back and settled by hand by day, provider and "
+                      "currency, of all sales",
            .parameters = {offset_parameter()},
            .answer = {200, "Days", money_schema},
            .serve = show_money},
@@ -439,19 +445,19 @@ std::vector<OperateCall> views_of_money(const std::string& of_sale) {
   list("/refunds", "console_refunds", "Refunds of orders, in a state",
        state_of(R"({"type":"string","enum":["asked","failing","done"],"default":"failing"})"),
        list_refunds);
-  all.push_back(
-      {.method = "GET",
-       .path = of_sale + "/totals",
-       .operation = "console_totals",
-       .summary = "Orders and units by day and state, and what was paid in and given back by day, "
-                  "provider and currency; the latest days first",
-       .parameters = {offset_parameter()},
-       .answer = {200, "Days", totals_schema},
-       .serve = show_totals});
+  all.push_back({.method = "GET",
+                 .path = of_sale + "/totals",
+                 .operation = "console_totals",
+                 .summary =
+                     "Orders and units by day and state, and what was paid in, given back and "
+                     "settled by hand by day, provider and currency; the latest days first",
+                 .parameters = {offset_parameter()},
+                 .answer = {200, "Days", totals_schema},
+                 .serve = show_totals});
   return all;
 }
 
-std::vector<OperateCall> verbs_of_money(const std::string& of_sale) {
+std::vector<OperateCall> verbs_of_money(const std::string& of_sale, Store& store) {
   using namespace problems;
   std::vector<OperateCall> all;
   const http::Answer count{200, "How many go out", any_figures};
@@ -477,7 +483,9 @@ std::vector<OperateCall> verbs_of_money(const std::string& of_sale) {
                  .is_final = true,
                  .parameters = {if_match},
                  .problems = {&no_refund, &other_version},
-                 .serve = settle_refund});
+                 .serve = [&store](Asked& asked, const Orders& connect) {
+                   return settle_refund(asked, connect, store);
+                 }});
   all.push_back({.method = "POST",
                  .path = of_sale + "/messages/replay",
                  .operation = "replay_messages",
@@ -490,10 +498,10 @@ std::vector<OperateCall> verbs_of_money(const std::string& of_sale) {
 
 }  // namespace
 
-std::vector<OperateCall> money_calls() {
+std::vector<OperateCall> money_calls(Store& store) {
   const std::string of_sale = "/v1/operate/sales/{sale}";
-  auto all = payment_calls();
-  for (auto& some : {views_of_money(of_sale), verbs_of_money(of_sale)})
+  auto all = payment_calls(store);
+  for (auto& some : {views_of_money(of_sale), verbs_of_money(of_sale, store)})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }

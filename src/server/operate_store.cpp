@@ -77,7 +77,7 @@ std::vector<OperateCall> store_calls(Store& store) {
 
 std::vector<OperateCall> operate_calls(Store& store, const QueueApi& queue, Proxies& proxies) {
   auto all = sale_calls(store);
-  for (auto& some : {order_calls(), money_calls(), room_calls(queue), store_calls(store)})
+  for (auto& some : {order_calls(), money_calls(store), room_calls(queue), store_calls(store)})
     all.insert(all.end(), some.begin(), some.end());
   all.push_back(proxies.call());
   return all;

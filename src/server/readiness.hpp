@@ -26,7 +26,9 @@ inline constexpr TroubleRow trouble_rows[] = {
      "the database does not answer, or takes no writes; orders wait in the store"},
     {Trouble::worker, "worker", true, true,
      "the worker of a sale has ended; its orders wait in the store"},
-    {Trouble::sale, "sale", true, true, "a sale cannot be loaded; the others are sold"},
+    {Trouble::sale, "sale", true, true,
+     "a sale cannot be loaded, or is archived and its database was restored from before; the "
+     "others are sold"},
 };
 
 }  // namespace sluice::server

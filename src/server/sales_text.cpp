@@ -136,15 +136,16 @@ Json told_json(std::string_view sale, const SaleOrder& order) {
 }
 
 Json json_of(const Refund& refund) {
-  auto json = Json::object({{"key", refund_key(refund)},
-                            {"amount", refund.amount},
-                            {"currency", refund.currency},
-                            {"provider", refund.provider},
-                            {"payment", refund.event},
-                            {"state", refund.state},
-                            {"failed", refund.attempts},
-                            {"since", to_text(refund.since)},
-                            {refund.state == "done" ? "done_at" : "next_at", to_text(refund.due)}});
+  auto json =
+      Json::object({{"key", refund_key(refund)},
+                    {"amount", refund.amount},
+                    {"currency", refund.currency},
+                    {"provider", refund.provider},
+                    {"payment", refund.event},
+                    {"state", refund.state},
+                    {"failed", refund.attempts},
+                    {"since", to_text(refund.since)},
+                    {refund.state != "asked" ? "done_at" : "next_at", to_text(refund.due)}});
   if (!refund.note.empty()) json.add("note", refund.note);
   return json;
 }

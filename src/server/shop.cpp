@@ -10,6 +10,7 @@
 #include "sale/buckets/bucket_name.hpp"
 #include "sale/database_failure.hpp"
 #include "sale/definition.hpp"
+#include "sale/settlement.hpp"
 #include "sale/store_of_sale.hpp"
 #include "sale/streams.hpp"
 #include "sluice/log.hpp"
@@ -343,8 +344,10 @@ void Shop::take_in(const std::string& name, At when) {
         buckets_.insert(part->definition().name);
         note(part->definition().name, {});
       }
-    add(std::move(offer));
+    add(offer);
     note(name, {});
+    if (state == SaleState::archived)
+      for (const auto* const part : offer->sale().parts()) look_at_archived(part->definition());
   } catch (const Error& failure) {
     const bool is_asked_for = is_named(name) || is_named(sale::whole_name(name));
     if (when == At::start && is_asked_for && failure.errc() == Errc::config_mismatch) throw;
@@ -414,11 +417,35 @@ void Shop::forget_what_is_gone(const std::vector<std::string>& names) {
 void Shop::shut_what_is_sold_elsewhere() {
   for (auto* const orders : {orders_.get(), orders_of_workers_.get()})
     for (const auto& name : orders->sold_elsewhere()) try {
-        if (auto sale = Sale::load(store_, name).get()) sale->settle(*orders);
+        auto sale = Sale::load(store_, name).get();
+        if (!sale) continue;
+        if (sale->status().get().state == SaleState::archived)
+          rolled_back_.insert(name);
+        else
+          sale::attach(store_, sale->definition(), *orders);
       } catch (const Error& failure) {
         if (failure.errc() != Errc::config_mismatch) throw;
         note(name, failure.what());
       }
+  const auto names = rolled_back_;
+  for (const auto& name : names)
+    if (const auto sale = Sale::load(store_, name).get()) look_at_archived(sale->definition());
+}
+
+/// No worker would see that its database was restored from before. One that has its orders in
+/// another database is as it is.
+void Shop::look_at_archived(const SaleDefinition& sale) try {
+  const auto& name = sale.name;
+  if (sale::attach(store_, sale, *orders_)) {
+    rolled_back_.insert(name);
+    note(name, fmt::format("it is archived, and its database was restored from before: nothing of "
+                           "it is given back until 'sluice sale recover {}' accepts that",
+                           name));
+  } else if (rolled_back_.erase(name) > 0) {
+    note(name, {});
+  }
+} catch (const Error& failure) {
+  if (failure.errc() != Errc::config_mismatch) throw;
 }
 
 void Shop::look() {

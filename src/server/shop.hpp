@@ -138,6 +138,7 @@ class Shop {
   /// Why sales cannot be loaded, by name.
   std::map<std::string, std::string, std::less<>> troubles() const;
 
+  Store& store() const noexcept { return store_; }
   const ShopOptions& options() const noexcept { return options_; }
 
   /// Throws Error{config_mismatch} where the database has the sale from a store, and this one, at
@@ -155,6 +156,7 @@ class Shop {
   bool is_named(std::string_view name) const;
   void list_again();
   void shut_what_is_sold_elsewhere();
+  void look_at_archived(const SaleDefinition& sale);
   void take_in(const std::string& name, At when);
   std::shared_ptr<Offer> load(const std::string& name);
   OfferedSale load_whole(Sale part);
@@ -173,6 +175,7 @@ class Shop {
   std::mutex looking_;
   std::unique_ptr<OrderStore> orders_;          // guarded by looking_
   std::set<std::string, std::less<>> buckets_;  // guarded by looking_; of the wholes offered
+  std::set<std::string> rolled_back_;           // guarded by looking_; archived, or buckets of such
   std::set<std::string, std::less<>> defined_;  // by this process
   std::int64_t listed_ = 0;                     // guarded by looking_; see list_again()
   SteadyTime writes_next_{};                    // guarded by looking_

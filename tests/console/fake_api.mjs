@@ -43,14 +43,19 @@ const order = n => ({id: String(7_000_000_000_000_000 + n), number: `TEA20260102
 
 const tagOf = ({state, version}) => `"${state}-${version}"`;
 
+const ofState = {dead: {state: 'dead', next_at: null}, done: {state: 'done', next_at: null}, stopped: {state: 'stopped', next_at: null},
+                 due: {state: 'due', next_at: '2026-01-02T05:04:05.000Z'}};
 const messages = state => [1, 2, 3].map(seq => ({id: `${order(1).id}:${seq}`, order: order(1).id, seq, type: 'order.paid', at: '2026-01-02T03:04:05.000Z',
-                                                 attempts: 8, state, next_at: '2026-01-02T05:04:05.000Z', note: 'http://shop.example answered 500',
+                                                 attempts: 8, ...ofState[state],
+                                                 note: `http://shop.example answered 500${state === 'stopped' ? '; its receiver wants no more: when it does, send it again, or all' : ''}`,
                                                  data: {order: order(1).number, amount: 500, currency: 'CNY'}}));
+/** Those that fail are due, too; where their receiver has stopped them they are stopped. */
+const rowState = (state, isStopped) => (['due', 'failing'].includes(state) ? isStopped ? 'stopped' : 'due' : state);
 const refunds = [2, 3].map(seq => ({id: `${order(1).id}:${seq}`, key: `${order(1).id}.${seq}`, order: order(1).number, amount: 500 ** (seq - 1), currency: 'CNY',
                                     provider: 'acme', payment: 'evt_9', state: 'asked', failed: 3, since: '2026-01-02T03:04:05Z', next_at: '2026-01-02T05:04:05Z',
                                     note: 'http://bank.example answered 503: try later'}));
 
-const moved = [{day: '2026-01-02', provider: 'acme', currency: 'CNY', payments: 940, paid: 470_000, refunds: 2, given_back: 1000, net: 469_000}];
+const moved = [{day: '2026-01-02', provider: 'acme', currency: 'CNY', payments: 940, paid: 470_000, refunds: 2, given_back: 1000, settled: 500, net: 469_000}];
 
 /** A refusal, thrown by a handler below. */
 const refusal = (status, title, detail = '', members = {}) => ({status, body: {type: 'urn:sluice:problem:x', title, status, ...(detail && {detail}), ...members}});
@@ -120,7 +125,7 @@ export class FakeApi {
     const now = this.isFrozen ? Date.UTC(2026, 0, 2, 3, 4, 5) - 1000 * before : Date.now() - this.setBack;
     return {now: new Date(now).toISOString(),
             process: {name: 'shop1:4711', uptime_s: 4321, trouble: this.trouble, connections: 212, requests_per_s: 84.5},
-            payments_of_no_sale: this.strays, sales_in_all: this.salesInAll ?? this.sales.length, truncated: this.salesInAll !== null,
+            payments_of_no_sale: this.isHanging ? null : this.strays, sales_in_all: this.salesInAll ?? this.sales.length, truncated: this.salesInAll !== null,
             sales: this.sales.map(each => (this.isHanging ? {...each, room: null, messages: null, payments: null, refunds_failing: null, state: 'unknown'} : before ? {...each, left: each.left + 12 * before, admitted_per_s: 12 + 6 * Math.sin(before / 4)} : each))};
   }
 
@@ -210,7 +215,7 @@ export class FakeApi {
       session: {operator: this.operator ?? 'local', open: this.isOpen, may_act: this.mayAct, version: '0.1.0', now: new Date().toISOString()},
       state: this.snapshot(),
       'dead-letters': {letters: this.letters, next: null},
-      messages: {messages: messages(query.get('state')), next: null},
+      messages: {messages: messages(rowState(query.get('state'), this.sales[0]?.messages?.stopped > 0)), next: null},
       refunds: {refunds: this.refunds.filter(({state}) => (query.get('state') === 'done') === (state === 'done')), next: null},
       totals: {currency: 'CNY', days: [['2026-01-02', 'paid', 940], ['2026-01-02', 'expired', 1_234_567], ['2026-01-02', 'cancelled', 1_234_567], ['2026-01-02', 'awaiting', 210], ['2026-01-01', 'refunded', 4]].map(
         ([day, state, orders]) => ({day, state, orders, units: orders, amount: 500 * orders, returned: 2, returned_amount: 1000})), money: moved},

@@ -100,9 +100,10 @@ std::vector<std::string> metric_rows() {
   return rows;
 }
 
-/// Of `sluice serve`: tests/server compares them with what it answers.
+/// Of `sluice serve` and `sluice engine serve`: their tests compare them with what they answer.
 bool is_of_service(std::string_view metric) {
-  return metric.starts_with("sluice_http_") || metric.starts_with("sluice_service_");
+  return metric.starts_with("sluice_http_") || metric.starts_with("sluice_service_") ||
+         metric.starts_with("sluice_port_");
 }
 
 TEST(DocsFacts, MetricsAreThoseOfTheTables) {

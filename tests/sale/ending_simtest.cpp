@@ -469,15 +469,15 @@ TEST_F(SaleEnds, AnArchiveLeavesTheOrdersInTheDatabaseAndInAFile) {
   };
   EXPECT_EQ(text.str(),
             "number,id,buyer,n,units,issued_at,request,state,reason,returned,price,currency,paid,"
-            "refunded\n"
+            "refunded,settled\n"
             "MT202601021," +
                 id(0) +
-                ",ann,1,2,2026-01-02T15:59:57Z,r1,cancelled,\"no, thanks\",0,,,0,0\n"
+                ",ann,1,2,2026-01-02T15:59:57Z,r1,cancelled,\"no, thanks\",0,,,0,0,0\n"
                 "MT202601022," +
                 id(1) +
-                ",\"b,o\"\"b\",1,2,2026-01-02T15:59:57Z,r%0A1,awaiting,,1,,,0,0\n"
+                ",\"b,o\"\"b\",1,2,2026-01-02T15:59:57Z,r%0A1,awaiting,,1,,,0,0,0\n"
                 "MT202601023," +
-                id(2) + ",ann,2,1,2026-01-02T15:59:57Z,r2,awaiting,,0,,,0,0\n");
+                id(2) + ",ann,2,1,2026-01-02T15:59:57Z,r2,awaiting,,0,,,0,0,0\n");
 
   EXPECT_EQ(sale_.status().get().state, SaleState::archived);
   EXPECT_EQ(buy("late", "r").outcome, SaleOutcome::closed);

@@ -588,7 +588,8 @@ TEST(SaleLife, SV05_AnArchiveLeavesNoOrderUnpaidForEver) {
   EXPECT_TRUE(audit(life.store(), life.sale(), life.orders()).ok());
   // What needs the database alone goes on.
   EXPECT_FALSE(life.payments().take_messages("s", 10, 1h).empty());
-  EXPECT_EQ(send_refunds(life.orders(), "s", [](const Refund&) { return ""; }).done, 1u);
+  EXPECT_EQ(send_refunds(life.store(), life.orders(), "s", [](const Refund&) { return ""; }).done,
+            1u);
   EXPECT_EQ(life.pay(ann, "late").state, PaymentState::returned) << "its money goes back";
   EXPECT_EQ(life.state(ann), OrderState::refunding);
 }

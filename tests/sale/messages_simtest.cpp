@@ -102,8 +102,13 @@ TEST_F(SaleMessages, V48_WhileTheReceiverIsDownAllWaitInOrderUntilHeWantsNoMore)
 TEST_F(SaleMessages, SV12_TheFileOfAnArchiveHasTheMoneyOfEachOrder) {
   paid("ann");
   life_.sale().cancel_units(life_.orders(), {"ann"}, {"r"}, 0, "k");
-  for (int i = 0; i < 2; ++i) send_refunds(life_.orders(), "s", [](const Refund&) { return ""; });
+  for (int i = 0; i < 2; ++i)
+    send_refunds(life_.store(), life_.orders(), "s", [](const Refund&) { return ""; });
   paid("bob");
+  const auto cid = paid("cid");
+  life_.sale().cancel_units(life_.orders(), {"cid"}, {"r"}, 0, "k");
+  const auto refund = life_.payments().refunds_of("s", cid.id).at(0);
+  EXPECT_TRUE(settle_outside(life_.store(), life_.orders(), refund, "zoe", "cash"));
   const test::TempDir folder;
   const auto file = (folder / "orders.csv").string();
   sale::export_orders(life_.orders(), "s", file);
@@ -111,8 +116,9 @@ TEST_F(SaleMessages, SV12_TheFileOfAnArchiveHasTheMoneyOfEachOrder) {
   std::vector<std::string> ends;
   for (std::string line; std::getline(in, line);) ends.push_back(line.substr(line.find(",r")));
   EXPECT_EQ(ends, (std::vector<std::string>{
-                      ",request,state,reason,returned,price,currency,paid,refunded",
-                      ",r,refunded,,0,1499,CNY,1499,1499", ",r,paid,,0,1499,CNY,1499,0"}));
+                      ",request,state,reason,returned,price,currency,paid,refunded,settled",
+                      ",r,refunded,,0,1499,CNY,1499,1499,0", ",r,paid,,0,1499,CNY,1499,0,0",
+                      ",r,refunded,,0,1499,CNY,1499,0,1499"}));
 }
 
 TEST_F(SaleMessages, NothingIsSentBeforeTheReceiverWantsIt) {
@@ -209,7 +215,7 @@ TEST_F(SaleMessages, V15_ARefundThatFailsIsSentAgainAndTakenOnce) {
   const auto send = [&](const Refund& refund) { return provider.refund(refund); };
   std::size_t taken = 0;
   for (int hour = 0; hour < 48; ++hour) {
-    taken += send_refunds(life_.orders(), "s", send).done;
+    taken += send_refunds(life_.store(), life_.orders(), "s", send).done;
     life_.pass(1h);
   }
   EXPECT_EQ(taken, 1u);
@@ -226,7 +232,7 @@ TEST_F(SaleMessages, WhatThrowsIsSentAgain) {
   EXPECT_EQ(broken.send_due().failed, 1u);
   life_.sale().cancel_units(life_.orders(), {"ann"}, {"r"}, 0, "k");
   const auto order = *life_.orders().find_request("s", {"ann"}, {"r"});
-  send_refunds(life_.orders(), "s",
+  send_refunds(life_.store(), life_.orders(), "s",
                [](const Refund&) -> std::string { throw std::runtime_error{"no line"}; });
   EXPECT_EQ(life_.payments().refunds_of("s", order.id).at(0).note, "no line");
 }

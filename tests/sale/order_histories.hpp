@@ -68,23 +68,24 @@ class Histories {
     EXPECT_EQ(all.stock.initial - all.stock.left, all.units);
     expect_days();
   }
-  /// Days, and orders, add up to the payments that came and to what went back.
+  /// Days, and orders, add up to the payments that came, to what the provider gave back, and to
+  /// what a person settled outside.
   void expect_days() {
     for (const auto offset : {0min, 480min, -720min, 1439min}) {
-      std::map<WallTime, std::pair<std::int64_t, std::int64_t>> days;
+      std::map<WallTime, std::array<std::int64_t, 3>> days;
       for (const auto& move : moves_) {
         auto& day = days[std::chrono::floor<std::chrono::days>(move.at - offset) + offset];
-        (move.amount > 0 ? day.first : day.second) += std::abs(move.amount);
+        day.at(std::size_t(move.where)) += move.amount;
       }
       for (const auto* sale : {"s", ""}) {
         auto left = days;
         for (const auto& row : money().money_by_day(sale, offset))
-          if (left[row.day] == std::pair{row.paid, row.given_back}) left.erase(row.day);
+          if (left[row.day] == std::array{row.paid, row.given_back, row.settled})
+            left.erase(row.day);
         EXPECT_TRUE(left.empty()) << left.size() << " of " << days.size() << " days, " << offset;
       }
     }
-    std::int64_t paid = 0;
-    std::int64_t back = 0;
+    std::array<std::int64_t, 3> sums{};
     std::int64_t units = 0;
     std::vector<std::int64_t> ids;
     for (const auto& order : orders_.page("s", -1, 1'000'000)) {
@@ -94,12 +95,12 @@ class Histories {
     for (std::size_t i = 0; i < ids.size(); i += 500)
       for (const auto& row :
            money().money_of("s", std::span{ids}.subspan(i, std::min(ids.size() - i, 500UL)))) {
-        paid += row.paid;
-        back += row.given_back;
+        sums[0] += row.paid;
+        sums[1] += row.given_back;
+        sums[2] += row.settled;
       }
-    for (const auto& move : moves_) (move.amount > 0 ? paid : back) -= std::abs(move.amount);
-    EXPECT_EQ(paid, 0);
-    EXPECT_EQ(back, 0);
+    for (const auto& move : moves_) sums.at(std::size_t(move.where)) -= move.amount;
+    EXPECT_EQ(sums, (std::array<std::int64_t, 3>{}));
     for (const auto& row : money().by_day("s", 0min)) units -= row.units + row.returned;
     EXPECT_EQ(units, 0) << "each unit is counted once";
   }
@@ -162,7 +163,7 @@ class Histories {
                     .amount = amount,
                     .currency = "EUR"};
     EXPECT_TRUE(money().keep(payment));
-    moves_.push_back({clock_.wall(), amount});
+    moves_.push_back({clock_.wall(), amount, Where::in});
     payments_.push_back({payment, is_first && amount == price_, amount != price_});
     note(fmt::format("payment {} of {} kept", payments_.size(), amount));
   }
@@ -206,18 +207,24 @@ class Histories {
     }
   }
   void refund() {
+    const auto give = [&](const Refund& refund) {
+      const bool by_hand = below(3) == 0;
+      if (money().refund_done(refund, by_hand ? "by ann: cash" : "")) gone(refund.amount, by_hand);
+    };
     for (const auto& refund : money().refunds_of("s", order_.id))
-      if (refund.state == "asked" && money().refund_done(refund)) gone(refund);
-    for (const auto& one : payments_)
-      if (one.is_wrong && below(2) == 0)
-        money().settle_payment({one.payment.provider, one.payment.event}, PaymentState::refunding,
-                               "ann", "wrong");
-    while (const auto back = money().take_refund("", "", 1h))
-      if (money().refund_done(*back)) gone(*back);
+      if (refund.state == "asked") give(refund);
+    for (const auto& one : payments_) {
+      if (!one.is_wrong || below(2) == 0) continue;
+      const auto to = below(3) == 0 ? PaymentState::settled : PaymentState::refunding;
+      const PaymentPlace place{one.payment.provider, one.payment.event};
+      if (money().settle_payment(place, to, "ann", "wrong").now && to == PaymentState::settled)
+        gone(one.payment.amount, true);
+    }
+    while (const auto back = money().take_refund("", "", 1h)) give(*back);
   }
-  void gone(const Refund& refund) {
-    moves_.push_back({clock_.wall(), -refund.amount});
-    note("refunded");
+  void gone(std::int64_t amount, bool by_hand) {
+    moves_.push_back({clock_.wall(), amount, by_hand ? Where::by_hand : Where::back});
+    note(by_hand ? "settled" : "refunded");
   }
 
   void finish() {
@@ -287,9 +294,11 @@ class Histories {
   SaleOrder order_;
   std::int64_t price_ = 0;  // of the units that it has, or had when it ended
   std::vector<Told> payments_;
+  enum class Where : std::uint8_t { in, back, by_hand };
   struct Move {
     WallTime at;
-    std::int64_t amount;  ///< below 0: it went back
+    std::int64_t amount;
+    Where where;
   };
   std::vector<Move> moves_;
   int keys_ = 0;

@@ -150,6 +150,21 @@ TEST_P(StoresOfASale, SV02_TheDatabaseKnowsItsStoreAndFencesTheOneOfBefore) {
   EXPECT_EQ(next->stock("s")->left, 8);
 }
 
+TEST_P(StoresOfASale, SV02_AnIdIsRenewedFromTheOneOfBeforeAndFencesIt) {
+  ASSERT_TRUE(orders_->sell_in("s", first_, ""));
+  insert({order(1, "ann")});
+  const auto next = open_order_store(url_);
+  EXPECT_FALSE(next->renew_store("s", std::string(32, 'c'), second_));
+  EXPECT_EQ(next->store_of("s")->id, first_.id);
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_TRUE(next->renew_store("s", first_.id, second_));
+    EXPECT_EQ(next->store_of("s")->id, second_.id);
+  }
+  expect_refused(Errc::config_mismatch, {"--new-store"}, [&] { insert({order(2, "bob")}); });
+  ASSERT_TRUE(next->sell_in("s", second_, ""));
+  EXPECT_EQ(next->insert("s", std::vector{order(2, "bob")}).inserted, 1U);
+}
+
 TEST_P(StoresOfASale, SV18_ADatabaseThatWasRolledBackIsNoticedAtTheNextCommit) {
   ASSERT_TRUE(orders_->sell_in("s", first_, ""));
   insert({order(1, "ann")});

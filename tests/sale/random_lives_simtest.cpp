@@ -127,7 +127,8 @@ class RandomLives {
   void refund() {
     provider_.refuses = below(2);
     provider_.loses_answers = below(2);
-    send_refunds(life_.orders(), "s", [&](const Refund& one) { return provider_.refund(one); });
+    send_refunds(life_.store(), life_.orders(), "s",
+                 [&](const Refund& one) { return provider_.refund(one); });
   }
 
   void save() {
@@ -153,7 +154,8 @@ class RandomLives {
       life_.expect_sound();
       life_.pass(48h);
       provider_.refuses = provider_.loses_answers = 0;
-      send_refunds(life_.orders(), "s", [&](const Refund& one) { return provider_.refund(one); });
+      send_refunds(life_.store(), life_.orders(), "s",
+                   [&](const Refund& one) { return provider_.refund(one); });
     }
     const auto money = life_.payments().totals("s");
     EXPECT_EQ(money.refunds, 0);

@@ -42,6 +42,11 @@ class WatchedOrders : public OrderStore {
     before("sell_in");
     return orders_.sell_in(sale, store, mark);
   }
+  bool renew_store(const std::string& sale, const std::string& id,
+                   const StoreOfSale& store) override {
+    before("renew_store");
+    return orders_.renew_store(sale, id, store);
+  }
   std::vector<std::string> sold_elsewhere() override {
     before("sold_elsewhere");
     return orders_.sold_elsewhere();
@@ -175,7 +180,10 @@ class WatchedOrders : public OrderStore {
     before("wall");
     return orders_.wall();
   }
-  OrderPayments& payments() override { return orders_.payments(); }
+  OrderPayments& payments() override {
+    before("payments");
+    return orders_.payments();
+  }
   void check_writable() override {
     before("check_writable");
     orders_.check_writable();

@@ -320,6 +320,19 @@ TEST_F(ServedBuckets, AnOlderDatabaseKeepsNoOtherSaleFromBeingServed) {
       return ask("GET", "/v1/sales/tea").text("state") == state;
     })) << ask("GET", "/v1/sales/tea").body;
     for (const auto& payment : late) EXPECT_NO_THROW(pay(payment)) << "its provider tells it again";
+    if (!is_archived) continue;
+    const auto is_trouble = [&](int value) {
+      const auto line = fmt::format("sluice_service_trouble{{trouble=\"sale\"}} {}\n", value);
+      return test::comes_true([&] {
+        return test::ask(service_->health_port(), "GET", "/metrics").body.contains(line);
+      });
+    };
+    EXPECT_TRUE(is_trouble(1)) << "the database of an archived sale came back from before";
+    const auto orders = open_order_store(options().shop.orders);
+    for (int time = 0; time < 2; ++time) recover_buckets(*store_, "tea", *orders);
+    EXPECT_TRUE(is_trouble(0)) << "a person has accepted it";
+    EXPECT_EQ(orders->payments().list("", PaymentState::flagged, 9).size(), late.size())
+        << "the database has lost their orders";
   }
 }
 

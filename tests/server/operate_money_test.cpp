@@ -175,6 +175,16 @@ TEST_F(OperateMoney, SV12_AFailingRefundSaysWhyAndIsSentAgain) {
            events_in("/v1/operate/payments?state=refunded") == Events{"twice"};
   }));
   EXPECT_EQ(post(path).problem(), "no-refund");
+  std::map<std::string, std::string> notes;
+  const auto done = of_tea("/refunds?state=done");
+  for (const auto& row : rows_in(done, "refunds"))
+    notes[word_in(row, "state")] = word_in(row, "note");
+  EXPECT_EQ(notes["settled"], "by ann: by a transfer");
+  const auto money = get("/v1/operate/money").json();
+  const std::pair<const char*, int> sums[] = {
+      {"paid", 3000}, {"refunds", 2}, {"given_back", 1500}, {"settled", 1500}, {"net", 1500}};
+  for (const auto& [name, sum] : sums)
+    EXPECT_EQ(integer(rows_in(money, "money").front(), {name}), sum) << name;
   std::set<std::string> keys;
   for (const auto& got : provider.got()) keys.insert(got.key);
   EXPECT_EQ(keys.size(), 4U) << "each under one key";

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "base/json.hpp"
 #include "cli/command_line/exit_code.hpp"
@@ -17,10 +17,10 @@
 #include "engine/core/keyspace.hpp"
 #include "engine/embedded/snapshot.hpp"
 #include "net/notice.hpp"
+#include "port/commands_file.hpp"
 #include "port/health.hpp"
 #include "port/port.hpp"
 #include "port/redis_conf.hpp"
-#include "resp/request_parser.hpp"
 #include "sluice/log.hpp"
 
 namespace sluice::cli {
@@ -158,51 +158,20 @@ int dump(const EngineArgs& args) {
 
 /// Executes the commands of a file, or of standard input.
 int load(const EngineArgs& args) {
+  constexpr std::uint64_t most_told = 10;
   const auto opened = OpenedEngine::open({.path = absolute(args.folder)});
-  std::ifstream file;
-  if (args.file != "-") {
-    file.open(args.file, std::ios::binary);
-    if (!file) throw Error{Errc::bad_argument, fmt::format("{} cannot be read", args.file)};
-  }
-  auto* const from = args.file == "-" ? stdin : nullptr;
-  resp::RequestParser parser;
-  engine::Session session;
-  std::string buffer;
-  std::size_t commands = 0, failed = 0;
-  std::uint64_t position = 0;
-  std::array<char, 1 << 16> piece{};
-  for (;;) {
-    const auto got = from
-                         ? std::fread(piece.data(), 1, piece.size(), from)
-                         : static_cast<std::size_t>(file.read(piece.data(), piece.size()).gcount());
-    buffer.append(piece.data(), got);
-    std::size_t used = 0;
-    {
-      LockedEngine::Section section{opened->engine()};
-      while (parser.parse(std::string_view{buffer}.substr(used)) ==
-             resp::RequestParser::State::complete) {
-        engine::ValueReply reply;
-        if (!parser.words().empty()) {
-          position = section.execute(session, parser.words(), nullptr, reply).position;
-          const auto value = reply.take();
-          ++commands;
-          if (value.is_error() && ++failed <= 10)
-            complain("command {}, {}: {}", commands, parser.words().front(), value.as_text());
-        }
-        used += parser.size();
-      }
-    }
-    buffer.erase(0, used);
-    if (parser.state() == resp::RequestParser::State::bad)
-      throw Error{Errc::corrupt, fmt::format("behind {} commands: {}", commands, parser.error())};
-    if (got == 0) break;
-  }
-  if (auto* const committer = opened->committer()) committer->commit(position);
-  if (!buffer.empty())
-    throw Error{Errc::corrupt,
-                fmt::format("the last command is not whole: {} were executed", commands)};
-  tell(args, *opened, fmt::format("{} commands executed, {} refused", commands, failed));
-  return failed == 0 ? exit_ok : exit_bad_data;
+  std::FILE* const file = args.file == "-" ? stdin : std::fopen(args.file.c_str(), "rb");
+  if (!file) throw Error{Errc::bad_argument, fmt::format("{} cannot be read", args.file)};
+  std::uint64_t told = 0;
+  const auto loaded = port::execute_commands(
+      *opened,
+      [file](std::span<char> into) { return std::fread(into.data(), 1, into.size(), file); },
+      [&told](std::uint64_t number, std::string_view name, std::string_view error) {
+        if (++told <= most_told) complain("command {}, {}: {}", number, name, error);
+      });
+  tell(args, *opened,
+       fmt::format("{} commands executed, {} refused", loaded.executed, loaded.refused));
+  return loaded.refused == 0 ? exit_ok : exit_bad_data;
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ void log_to_stderr(LogLevel level, std::string_view message) {
 }
 
 constexpr const char* details =
-    R"(It speaks Redis's protocol, and keeps its data in a folder as `embedded:/FOLDER` does, so that a
-program goes from the one to the other, and to a real Redis, by its URL alone.
+    R"(It speaks Redis's protocol, and keeps its data in a folder as `embedded:/FOLDER` does, so
+that a program goes from the one to the other, and to a real Redis, by its URL alone.
 
 Examples:
   sluice engine serve /var/lib/app

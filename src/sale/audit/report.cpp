@@ -5,6 +5,7 @@
 
 #include "sale/audit/auditor.hpp"
 #include "sale/audit/unknown_columns.hpp"
+#include "sale/store_of_sale.hpp"
 #include "sale/sums.hpp"
 
 namespace sluice::sale {
@@ -125,6 +126,9 @@ void Auditor::report_archived() {
   check("archive_is_finished", hashes.as_integer(), 0,
         hashes.as_integer() == 0 ? "no orders are left in the store"
                                  : "hashes of orders are left in the store: archive once more");
+  const bool is_rolled_back = counters_.has(std::string{rolled_back_field});
+  check("database_came_back_from_before", is_rolled_back ? 1 : 0, 0,
+        is_rolled_back ? rolled_back(sale_.name, orders_.describe()) : "nothing says that it did");
   const auto sold = counters_.number("sold");
   const auto given_back = counters_.number("given_back");
   check("units_of_orders_were_sold", difference(ledger_.units(), given_back), sold,

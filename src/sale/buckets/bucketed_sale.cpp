@@ -418,6 +418,7 @@ SaleRecovery recover_buckets(Store& store, const std::string& name, OrderStore& 
   for (std::int64_t i = 0; i < found->bucket->count; ++i) {
     const auto done = recover(store, sale::bucket_name(name, i), orders, options);
     sum.made_again |= done.made_again;
+    if (sum.reason.empty()) sum.reason = done.reason;
     sum.in_database += done.in_database;
     sum.restored += done.restored;
     sum.given_back += done.given_back;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/integer.hpp"
+#include "sale/archive.hpp"
 #include "sale/buckets/shares.hpp"
 #include "sale/order_queue.hpp"
 #include "sale/recovery.lua.hpp"
@@ -28,6 +30,15 @@ std::optional<sluice::SaleRecovery> sluice::sale::recover_if_needed(Store& store
 namespace sluice::sale {
 namespace {
 
+/// What shut the sale, by its field `recovering`.
+std::string reason_of(const Value& shut) {
+  if (shut.is_null()) return {};
+  if (shut.as_text() == shut_as_lost) return "its store had lost orders";
+  if (shut.as_text() == shut_as_rolled_back) return "its database had lost what it had committed";
+  if (shut.as_text() == shut_as_fenced) return "it was sold in another store";
+  return "an earlier recovery had not ended";
+}
+
 /// This store, with the id that the database knows it by after the recovery. What the sale had is
 /// fenced, where it is another one.
 StoreOfSale store_to_recover(Store& store, const std::string& name, OrderStore& orders,
@@ -38,10 +49,32 @@ StoreOfSale store_to_recover(Store& store, const std::string& name, OrderStore& 
   const bool is_same = !is_fenced && is_sold_here(store, name, orders, here);
   const auto there = orders.store_of(name).value_or(StoreOfSale{});
   if (!is_same && !may_be_new) throw another_store(name, orders.describe(), there, here);
-  if (is_same && !here.id.empty()) return here;
+  if (is_same && !here.id.empty()) {
+    here.id = later_id(here.id, there.id);
+    return here;
+  }
   here.id = id_of_store(store).get();
-  if (here.id == there.id) here.id = random_hex_128();  // that is its copy's, too
+  // That is its copy's, too.
+  if (here.id == there.id || is_folder(store)) here.id = random_hex_128();
   return here;
+}
+
+/// Of an archived sale the store has no orders: its database goes on as it is, and has come further
+/// than ever. `archived`: when, as the hash has it.
+SaleRecovery accept_database(Store& store, const SaleDefinition& sale, OrderStore& orders,
+                             const StoreOfSale& here, const std::string& archived) {
+  const SaleKeys keys{sale.name};
+  orders.add_sale(sale.name, sale.stock);
+  const auto known = store.run({"HGET", keys.sale, "epoch"}).get();
+  const auto above = parse_integer<std::int64_t>(known.is_null() ? "0" : known.as_text());
+  const auto epoch = orders.begin_epoch(sale.name, above.value_or(0), here, random_hex_128());
+  orders.keep_definition(sale.name, {{"closed", "1"}, {"archived", archived}});
+  const auto begun = fmt::to_string(epoch);
+  const auto mark = orders.mark(sale.name);
+  store.run({"HSET", keys.sale, "home", here.id, "epoch", begun, "mark", mark}, repeatable).get();
+  store.run({"HDEL", keys.sale, rolled_back_field}, repeatable).get();
+  flag_orphans(sale.name, orders.payments());
+  return {.in_database = orders.totals(sale.name).orders};
 }
 
 }  // namespace
@@ -59,10 +92,7 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
   }
   const bool is_readable = definition.has_value();
   const sale::SaleKeys keys{name};
-  const auto known = store.run({"HMGET", keys.sale, "archived", "database"}).get();
-  if (!known.as_items().at(0).is_null())
-    throw Error{Errc::bad_argument,
-                fmt::format("sale '{}' is archived: there is nothing to recover", name)};
+  const auto known = store.run({"HMGET", keys.sale, "archived", "database", "recovering"}).get();
   if (!definition && kept.empty())
     throw Error{
         Errc::bad_argument,
@@ -75,8 +105,10 @@ sluice::SaleRecovery sluice::recover(Store& store, const std::string& name, Orde
       !sale::is_same_database(database.as_text(), sale::database_word(orders)))
     sale::attach(store, *definition, orders);  // says which
   auto here = sale::store_to_recover(store, name, orders, options.new_store);
-  const auto done =
-      sale::Recovery{store, *definition, orders, std::move(here), !is_readable}.run(kept);
+  if (const auto& archived = known.as_items().at(0); !archived.is_null())
+    return sale::accept_database(store, *definition, orders, here, archived.as_text());
+  auto done = sale::Recovery{store, *definition, orders, std::move(here), !is_readable}.run(kept);
+  done.reason = sale::reason_of(known.as_items().at(2));
   const bool was_archived =
       std::ranges::any_of(kept, [](const auto& field) { return field.first == "archived"; });
   if (was_archived && done.on_the_way == 0) Sale::load(store, name).get()->archive(orders);

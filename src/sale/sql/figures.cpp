@@ -168,7 +168,7 @@ std::vector<DayTotal> SqlOrderPayments::by_day(const std::string& sale,
   return sessions_.guarded(read);
 }
 
-/// A refund, or a payment, that went back keeps in `due_us` when that was.
+/// A refund, or a payment, that went back, or was settled, keeps in `due_us` when that was.
 std::vector<DayMoney> SqlOrderPayments::money_by_day(const std::string& sale,
                                                      std::chrono::minutes offset) {
   const auto name = to_column(sale);
@@ -179,26 +179,29 @@ std::vector<DayMoney> SqlOrderPayments::money_by_day(const std::string& sale,
     const long long in_sale = sale.empty() ? 0 : find_sale(at, sale).value_or(0);
     const auto moves = fmt::format(
         "SELECT received_us AS at_us, provider, currency, 1 AS ins, amount AS paid, 0 AS outs, 0 "
-        "AS back FROM sale_payments WHERE {0}n UNION ALL SELECT due_us, provider, currency, 0, 0, "
-        "1, amount FROM sale_payments WHERE {0}m AND state = 'refunded' UNION ALL SELECT due_us, "
-        "provider, currency, 0, 0, 1, amount FROM sale_refunds WHERE {1} AND state = 'done'",
-        of_payments, of_refunds);
+        "AS back, 0 AS hand FROM sale_payments WHERE {0}n UNION ALL SELECT due_us, provider, "
+        "currency, 0, 0, {2} FROM sale_payments WHERE {0}m AND state IN ('refunded', 'settled') "
+        "UNION ALL SELECT due_us, provider, currency, 0, 0, {2} FROM sale_refunds WHERE {1} AND "
+        "state IN ('done', 'settled')",
+        of_payments, of_refunds,
+        "CASE WHEN state = 'settled' THEN 0 ELSE 1 END, CASE WHEN state = 'settled' THEN 0 ELSE "
+        "amount END, CASE WHEN state = 'settled' THEN amount ELSE 0 END");
     std::vector<long long> day(most_days), ins(most_days), paid(most_days), outs(most_days),
-        back(most_days);
+        back(most_days), hand(most_days);
     std::vector<std::string> provider(most_days), currency(most_days);
     soci::statement select =
         (at.sql.prepare << fmt::format(
-             "SELECT {}, provider, currency, SUM(ins), SUM(paid), SUM(outs), SUM(back) FROM ({}) "
-             "AS moves GROUP BY day, provider, currency ORDER BY day DESC, provider, currency "
-             "LIMIT {}",
+             "SELECT {}, provider, currency, SUM(ins), SUM(paid), SUM(outs), SUM(back), SUM(hand) "
+             "FROM ({}) AS moves GROUP BY day, provider, currency ORDER BY day DESC, provider, "
+             "currency LIMIT {}",
              day_of("at_us", offset), moves, most_days),
          soci::use(name), soci::use(name), soci::use(in_sale), soci::into(day),
          soci::into(provider), soci::into(currency), soci::into(ins), soci::into(paid),
-         soci::into(outs), soci::into(back));
+         soci::into(outs), soci::into(back), soci::into(hand));
     if (!select.execute(true)) return all;
     for (std::size_t i = 0; i < day.size(); ++i)
       all.push_back({instant(day[i]), provider[i], from_column(currency[i]), ins[i], paid[i],
-                     outs[i], back[i]});
+                     outs[i], back[i], hand[i]});
     return all;
   };
   return sessions_.guarded(read);
@@ -214,24 +217,28 @@ std::vector<OrderMoney> SqlOrderPayments::money_of(const std::string& sale,
     if (!terms || ids.empty()) return all;
     const long long key = *in_sale;
     const auto size = rows_for(ids.size());
-    std::vector<long long> id(size), paid(size), back(size);
+    std::vector<long long> id(size), paid(size), back(size), hand(size);
     // A payment that was settled before its order came names the order by its number alone.
     const auto moves = fmt::format(
-        "SELECT order_id, amount AS paid, {0} AS back FROM sale_payments WHERE sale_name = :n AND "
-        "currency = :c AND order_id IN ({1}) UNION ALL SELECT its.id, amount, {0} FROM "
-        "sale_payments JOIN sale_orders AS its ON its.sale = :s AND its.number = "
+        "SELECT order_id, amount AS paid, {0} AS back, {1} AS hand FROM sale_payments WHERE "
+        "sale_name = :n AND currency = :c AND order_id IN ({2}) UNION ALL SELECT its.id, amount, "
+        "{0}, {1} FROM sale_payments JOIN sale_orders AS its ON its.sale = :s AND its.number = "
         "sale_payments.number WHERE sale_name = :m AND currency = :d AND order_id = 0 AND its.id "
-        "IN ({1}) UNION ALL SELECT order_id, 0, amount FROM sale_refunds WHERE sale = :t AND state "
-        "= 'done' AND order_id IN ({1})",
-        "CASE WHEN sale_payments.state = 'refunded' THEN amount ELSE 0 END", fmt::join(ids, ","));
+        "IN ({2}) UNION ALL SELECT order_id, 0, CASE WHEN state = 'done' THEN amount ELSE 0 END, "
+        "CASE WHEN state = 'settled' THEN amount ELSE 0 END FROM sale_refunds WHERE sale = :t AND "
+        "order_id IN ({2})",
+        "CASE WHEN sale_payments.state = 'refunded' THEN amount ELSE 0 END",
+        "CASE WHEN sale_payments.state = 'settled' THEN amount ELSE 0 END", fmt::join(ids, ","));
     soci::statement select =
         (at.sql.prepare << fmt::format(
-             "SELECT order_id, SUM(paid), SUM(back) FROM ({}) AS moves GROUP BY order_id", moves),
+             "SELECT order_id, SUM(paid), SUM(back), SUM(hand) FROM ({}) AS moves GROUP BY "
+             "order_id",
+             moves),
          soci::use(name), soci::use(terms->currency), soci::use(key), soci::use(name),
          soci::use(terms->currency), soci::use(key), soci::into(id), soci::into(paid),
-         soci::into(back));
+         soci::into(back), soci::into(hand));
     if (!select.execute(true)) return all;
-    for (std::size_t i = 0; i < id.size(); ++i) all.push_back({id[i], paid[i], back[i]});
+    for (std::size_t i = 0; i < id.size(); ++i) all.push_back({id[i], paid[i], back[i], hand[i]});
     return all;
   };
   return sessions_.guarded(read);

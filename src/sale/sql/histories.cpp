@@ -232,14 +232,15 @@ class History {
       return amount;
     }
     const auto& back = found.mapped();
-    const bool is_done = back.state == "done";
+    const bool is_settled = back.state == "settled";
+    const bool is_done = is_settled || back.state == "done";
     const auto part = part_of_payment(before_, amount, payment_->payment.amount);
     before_ += amount;
     refunds_fit_ &= back.amount == amount && back.part == (is_named_ ? part : "") &&
                     back.currency == terms_.currency &&
                     back.provider == payment_->payment.provider &&
                     back.event == payment_->payment.event && back.attempts >= 0 &&
-                    (is_done ? back.note.empty() : back.state == "asked");
+                    (is_done ? back.note.empty() != is_settled : back.state == "asked");
     done_ += is_done ? 1 : 0;
     if (is_done) refunds_.push_back(amount);
     return amount;

@@ -128,13 +128,18 @@ std::vector<std::string> SqlOrderStore::sold_elsewhere() {
   return sessions_.guarded([&](Connection& at) {
     std::vector<std::string> sales;
     std::string name, store;
-    soci::statement select = (at.sql.prepare << "SELECT name, store FROM sale_stock",
-                              soci::into(name), soci::into(store));
+    long long epoch = 0;
+    long long commits = 0;
+    soci::statement select =
+        (at.sql.prepare << "SELECT name, store, epoch, commits FROM sale_stock", soci::into(name),
+         soci::into(store), soci::into(epoch), soci::into(commits));
     select.execute();
     while (select.fetch()) {
       auto sale = from_column(name);
-      const auto ours = sessions_.links().find(sale).store.id;
-      if (!ours.empty() && !store.empty() && ours != store) sales.push_back(std::move(sale));
+      const auto known = sessions_.links().find(sale);
+      if (known.store.id.empty() || store.empty()) continue;
+      if (known.store.id != store || mark_of(epoch, commits) < known.mark)
+        sales.push_back(std::move(sale));
     }
     return sales;
   });
@@ -158,6 +163,19 @@ bool SqlOrderStore::sell_in(const std::string& sale, const StoreOfSale& store,
       return true;
     });
   return true;
+}
+
+bool SqlOrderStore::renew_store(const std::string& sale, const std::string& before,
+                                const StoreOfSale& store) {
+  bool is_named = false;
+  sessions_.in_transaction([&](Connection& at) {
+    const auto id = id_of(at, sale);
+    at.sql << "UPDATE sale_stock SET store = :i WHERE id = :s AND store = :b", soci::use(store.id),
+        soci::use(id), soci::use(before);
+    is_named = link_of(at, dialect(), id).store.id == store.id;
+    return true;
+  });
+  return is_named;
 }
 
 std::string SqlOrderStore::identity() {

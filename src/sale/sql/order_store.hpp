@@ -33,6 +33,8 @@ class SqlOrderStore final : public OrderStore {
   std::int64_t epoch(const std::string& sale) override;
   std::optional<StoreOfSale> store_of(const std::string& sale) override;
   bool sell_in(const std::string& sale, const StoreOfSale& store, const std::string& mark) override;
+  bool renew_store(const std::string& sale, const std::string& before,
+                   const StoreOfSale& store) override;
   std::vector<std::string> sold_elsewhere() override;
   std::string mark(const std::string& sale) override { return sessions_.links().find(sale).mark; }
   std::vector<SaleOrder> page(const std::string& sale, std::int64_t after,

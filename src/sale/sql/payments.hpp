@@ -48,7 +48,7 @@ class SqlOrderPayments final : public OrderPayments {
   std::optional<Refund> take_refund(const std::string& sale, const std::string& provider,
                                     std::chrono::seconds lease) override;
   std::vector<Refund> refunds_of(const std::string& sale, std::int64_t id) override;
-  bool refund_done(const Refund& refund) override;
+  bool refund_done(const Refund& refund, const std::string& settled_by) override;
   void refund_failed(const Refund& refund, const std::string& why,
                      std::chrono::seconds again_in) override;
   std::vector<OrderMessage> take_messages(const std::string& sale, std::size_t most,
@@ -86,10 +86,10 @@ class SqlOrderPayments final : public OrderPayments {
                                     std::size_t most);
   // settled_payments.cpp
   bool settle_kept(Connection& at, const KeptPayment& there, PaymentState to,
-                   const std::string& who_and_why) const;
+                   const std::string& who_and_why, bool is_in_vain) const;
   std::optional<Refund> take_payment_refund(const std::string& provider,
                                             std::chrono::seconds lease);
-  bool payment_refund_done(const Refund& refund);
+  bool payment_refund_done(const Refund& refund, const std::string& settled_by);
   void payment_refund_failed(const Refund& refund, const std::string& why,
                              std::chrono::seconds again_in);
   // histories.cpp

@@ -95,7 +95,7 @@ std::vector<Refund> SqlOrderPayments::refunds(const std::string& sale, const std
                                               const MessagePlace& after, std::size_t most) {
   const auto* const which = state == "asked"     ? "back.state = 'asked'"
                             : state == "failing" ? "back.state = 'asked' AND back.note <> ''"
-                            : state == "done"    ? "back.state = 'done'"
+                            : state == "done"    ? "back.state IN ('done', 'settled')"
                                                  : nullptr;
   if (!which) throw Error{Errc::bad_argument, "no refund is in the state '" + shown(state) + "'"};
   return fetch_refunds(sale,
@@ -138,18 +138,20 @@ std::vector<Refund> SqlOrderPayments::refunds_of(const std::string& sale, std::i
                        most_of_order);
 }
 
-bool SqlOrderPayments::refund_done(const Refund& refund) {
-  if (refund.id == 0) return payment_refund_done(refund);
+bool SqlOrderPayments::refund_done(const Refund& refund, const std::string& settled_by) {
+  if (refund.id == 0) return payment_refund_done(refund, settled_by);
+  const std::string state = settled_by.empty() ? "done" : "settled";
+  const auto note = to_column(shortened(settled_by));
   return changing(refund.sale, [&](const SaleTransaction& in) {
     auto row = in.find(refund.id);
     const long long id = refund.id;
     const long long seq = refund.seq;
     soci::statement done =
-        (in.sql().prepare << fmt::format("UPDATE sale_refunds SET state = 'done', note = '', "
-                                         "due_us = {} WHERE sale = :s AND order_id = :i AND "
-                                         "seq = :q AND state = 'asked'",
+        (in.sql().prepare << fmt::format("UPDATE sale_refunds SET state = :t, note = :n, due_us = "
+                                         "{} WHERE sale = :s AND order_id = :i AND seq = :q AND "
+                                         "state = 'asked'",
                                          dialect().now_us),
-         soci::use(in.sale()), soci::use(id), soci::use(seq));
+         soci::use(state), soci::use(note), soci::use(in.sale()), soci::use(id), soci::use(seq));
     done.execute(true);
     if (!row || done.get_affected_rows() != 1) return false;
     long long others = 0;

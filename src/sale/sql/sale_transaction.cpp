@@ -46,6 +46,10 @@ long long locked_sale(Connection& at, const SqlDialect& dialect, const std::stri
   return id;
 }
 
+std::string mark_of(long long epoch, long long commits) {
+  return fmt::format("{:016}.{:016}", std::max(epoch, 0LL), std::max(commits, 0LL));
+}
+
 SaleLink link_of(Connection& at, const SqlDialect& dialect, long long id) {
   SaleLink link;
   std::string place;
@@ -62,7 +66,7 @@ SaleLink link_of(Connection& at, const SqlDialect& dialect, long long id) {
   link.store.place = from_column(place);
   link.store.epoch = begun;
   link.store.since = WallTime{std::chrono::microseconds{since_us}};
-  link.mark = fmt::format("{:016}.{:016}", std::max(epoch, 0LL), std::max(commits, 0LL));
+  link.mark = mark_of(epoch, commits);
   return link;
 }
 

@@ -28,6 +28,8 @@ long long locked_sale(Connection& at, const SqlDialect& dialect, const std::stri
 /// it for, or a newer program has changed the tables, and Error{database} where the database has
 /// come less far than it had.
 void count_change(Connection& at, const SqlDialect& dialect, const std::string& sale, long long id);
+/// How far a sale has come, as a text that rises.
+std::string mark_of(long long epoch, long long commits);
 /// The store and the mark of a sale, as its row has them. Throws Error{config_mismatch} where a
 /// newer program has changed the tables.
 SaleLink link_of(Connection& at, const SqlDialect& dialect, long long id);

@@ -69,7 +69,8 @@ SettledPayment SqlOrderPayments::settle_payment(const PaymentPlace& place, Payme
     result = {.now = false, .payment = kept(at.sql, named)};
     if (!result.payment) return false;
     if (may && !may(result.payment->state)) return true;
-    result.now = settle_kept(at, *result.payment, to, fmt::format("by {}: {}", who, why));
+    result.now = settle_kept(at, *result.payment, to, fmt::format("by {}: {}", who, why),
+                             !result.payment->failure.empty());
     if (result.now) result.payment = kept(at.sql, named);
     return true;
   };
@@ -96,13 +97,12 @@ SettledPayment SqlOrderPayments::settle_payment(const PaymentPlace& place, Payme
 }
 
 bool SqlOrderPayments::settle_kept(Connection& at, const KeptPayment& there, PaymentState to,
-                                   const std::string& who_and_why) const {
+                                   const std::string& who_and_why, bool is_in_vain) const {
   const PaymentPlace place{there.payment.provider, there.payment.event};
   const auto due = fmt::format("due_us = {}", dialect().now_us);
   if (there.state == PaymentState::refunding && to == PaymentState::refunding)
     change_payment(at.sql, due, is_going_back, place);
-  const bool is_in_vain = there.state == PaymentState::refunding && !there.failure.empty() &&
-                          to == PaymentState::settled;
+  is_in_vain &= there.state == PaymentState::refunding && to == PaymentState::settled;
   if (there.state != PaymentState::waiting && there.state != PaymentState::flagged && !is_in_vain)
     return false;
   const std::string state{sluice::to_string(to)};
@@ -145,8 +145,13 @@ std::optional<Refund> SqlOrderPayments::take_payment_refund(const std::string& p
   return taken;
 }
 
-bool SqlOrderPayments::payment_refund_done(const Refund& refund) {
+bool SqlOrderPayments::payment_refund_done(const Refund& refund, const std::string& settled_by) {
   return sessions_.in_transaction([&](Connection& at) {
+    if (!settled_by.empty()) {
+      const auto there = kept(at.sql, {.provider = refund.provider, .event = refund.event});
+      return there && there->state == PaymentState::refunding &&
+             settle_kept(at, *there, PaymentState::settled, settled_by, true);
+    }
     return change_payment(
         at.sql, fmt::format("state = 'refunded', failure = '', due_us = {}", dialect().now_us),
         is_going_back, payment_of(refund));
