@@ -16,8 +16,6 @@ namespace {
 
 // A client that leaves so much unread is asked for no more requests until it has read it.
 constexpr std::size_t most_ahead = std::size_t{1} << 20;
-// What a subscriber may leave unread: as Redis's client-output-buffer-limit of pubsub.
-constexpr std::size_t most_untold = std::size_t{32} << 20;
 
 /// A call that has to wait, of a connection; the connection may be gone when it is served.
 class PortCall final : public engine::WaitingCall, public std::enable_shared_from_this<PortCall> {
@@ -64,9 +62,10 @@ std::size_t Connection::consume(std::string_view bytes) {
   thread_.leave();
   deliver();
   if (closed()) return 0;
+  if (closing_) return close_later(), bytes.size();
   if ((!user_ || budgeted_ != 0) && !keeps_within_budget(bytes.size() - used)) return close(), 0;
-  if (!reads() && !closing_) pause();
-  return closing_ ? bytes.size() : used;
+  if (!reads()) pause();
+  return used;
 }
 
 std::size_t Connection::serve_all(std::string_view bytes) {
@@ -77,13 +76,12 @@ std::size_t Connection::serve_all(std::string_view bytes) {
     parser->set_authenticated(user_ != nullptr);
     const auto state = parser->parse(bytes.substr(used));
     if (state == State::incomplete) {
-      if (!parser_)
-        parser_ = std::exchange(thread_.parser(), std::make_unique<resp::RequestParser>());
+      if (!parser_) parser_ = std::exchange(thread_.parser(), thread_.new_parser());
       break;
     }
     if (state == State::bad) {
       WireReply{thread_.out(), session_}.error("ERR " + parser->error());
-      parser = std::make_unique<resp::RequestParser>();
+      parser = thread_.new_parser();
       closing_ = true;
       break;
     }
@@ -94,6 +92,7 @@ std::size_t Connection::serve_all(std::string_view bytes) {
         break;  // it comes again
       }
       serve(words);
+      if (thread_.out().size() > most_ahead) is_ahead_ = true;
     }
     parser_.reset();
     used += size;
@@ -102,13 +101,14 @@ std::size_t Connection::serve_all(std::string_view bytes) {
 }
 
 void Connection::serve(Words words) {
+  if (is_listening() || tracking_) take_mail();
   auto& out = thread_.out();
   const auto before = out.size();
   WireReply reply{out, session_};
   const auto* const spec = resp::find_command(words);
+  const auto* const verb = spec ? verb_of(*spec) : nullptr;
   last_command_ = spec;
   if (!is_refused(words, spec, reply)) {
-    const auto* const verb = spec ? verb_of(*spec) : nullptr;
     if (in_transaction_ && !(verb && verb->ends_queue))
       queue(words, spec, reply);
     else if (verb)
@@ -116,8 +116,9 @@ void Connection::serve(Words words) {
     else
       execute(words, spec, reply);
   }
-  if (reply_mode_.is_muted()) out.resize(before);
-  reply_mode_.served();
+  const bool is_push = verb && verb->answers_by_push() && !reply.is_error();
+  if (reply_mode_.is_muted() && !is_push) out.resize(before);
+  if (!call_) reply_mode_.served();
 }
 
 bool Connection::is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply) {
@@ -180,6 +181,7 @@ void Connection::pong(Words words, WireReply& reply) {
 // --- waiting ---
 
 void Connection::wait(Words words, engine::Block&& block) {
+  if (has_hung_up()) return close_later();  // nobody would have what it waits for
   const auto call = std::make_shared<PortCall>(words, thread_, id_);
   call->session = session_;
   const auto timeout = block.timeout_ms;
@@ -213,33 +215,41 @@ void Connection::end_wait() noexcept {
   waits_ = false;
 }
 
+void Connection::answer_wait(std::string_view reply) {
+  end_wait();
+  if (!reply_mode_.is_muted()) kept_ += reply;
+  reply_mode_.served();
+  committed();
+}
+
 void Connection::served(engine::WaitingCall& call) {
   if (call_.get() != &call) return;
   std::string out;
   resp::ReplyWriter{out, session_.protocol}.value(call.reply);
   const auto wrote = call.wrote;
   thread_.await_commit(*this, call.position);
-  end_wait();
-  kept_ += out;
-  deliver();
+  answer_wait(out);
   if (wrote) port().opened().look_after_log(true);
   if (!closed() && reads()) resume();
 }
 
 void Connection::stop_waiting(std::string_view reply) {
   if (!call_ || !thread_.section().stop_waiting(*call_)) return thread_.leave();
-  end_wait();
-  kept_ += reply;
+  answer_wait(reply);
   thread_.leave();
-  deliver();
   if (!closed() && reads()) resume();
 }
 
+/// What may write is asked under the engine's lock, as CLIENT PAUSE is: once that is answered no
+/// thread executes what it had let through before.
 bool Connection::is_paused(const resp::CommandSpec* spec) {
+  const bool runs_a_script = spec && spec->has(resp::flag_movablekeys);
+  const bool may_write = !spec || spec->has(resp::flag_write) || spec->name == "exec" ||
+                         (runs_a_script && !spec->has(resp::flag_readonly));
+  if (may_write && user_) static_cast<void>(thread_.section());
   if (!port().is_paused(loop_.now())) return false;
   if (spec && spec->name == "client|unpause") return false;
-  return !port().pauses_writes_alone() || !spec || spec->has(resp::flag_write) ||
-         spec->has(resp::flag_movablekeys) || spec->name == "exec";
+  return !port().pauses_writes_alone() || may_write;
 }
 
 void Connection::end_pause() {
@@ -249,35 +259,70 @@ void Connection::end_pause() {
 
 // --- replies ---
 
-void Connection::deliver() {
-  auto& out = thread_.out();
-  if (thread_.in_hand() == nullptr && !out.empty()) {
-    kept_ += out;
-    out.clear();
-  }
-  committed();
+bool Connection::may_speak() const {
+  return !closed() && !delayed_ && thread_.is_committed(position_);
 }
 
-void Connection::committed() {
-  if (closed() || delayed_ || kept_.empty() || !thread_.is_committed(position_)) return;
-  write(kept_);
-  kept_.clear();
-  if (is_listening() && unsent() > most_untold) return end_later();  // it is told just now
+void Connection::speak(std::string_view bytes) {
+  write(bytes);
+  if (leaves_too_much()) return end_later();  // not at once: others are being told
   if (unsent() > most_ahead) is_ahead_ = true;
 }
 
+bool Connection::leaves_too_much() {
+  const auto& settings = port().settings();
+  const auto& limit = is_listening() ? settings.of_listeners : settings.of_clients;
+  if (limit.hard != 0 && unsent() > limit.hard) return true;
+  if (limit.soft == 0 || unsent() <= limit.soft) {
+    slow_since_ = SteadyTime::max();
+    return false;
+  }
+  slow_since_ = std::min(slow_since_, loop_.now());
+  return loop_.now() - slow_since_ > limit.patience;
+}
+
+/// The replies to the requests that were in hand.
+void Connection::deliver() {
+  auto& out = thread_.out();
+  if (out.empty()) return;
+  if (kept_.empty() && may_speak()) {
+    speak(out);
+  } else {
+    kept_ += out;
+    committed();
+  }
+  out.clear();
+}
+
+void Connection::committed() {
+  if (!kept_.empty() && may_speak()) speak(std::exchange(kept_, {}));
+}
+
+/// What other threads say waits until this one has it, before a later reply.
 void Connection::say(std::string_view bytes) {
-  if (!thread_.is_here()) return thread_.mail(id_, std::string{bytes});
-  if (thread_.in_hand() == this)
-    thread_.out() += bytes;
-  else
-    hear(bytes);
+  const bool is_in_hand = thread_.is_here() && thread_.in_hand() == this;
+  const bool waits = !thread_.is_here() || (is_in_hand && reply_mode_.is_muted());
+  if (!waits) {
+    if (!mail_.empty()) hear(std::exchange(mail_, {}));
+    return hear(bytes);
+  }
+  if (mail_.empty()) thread_.fetch_mail(id_);
+  mail_ += bytes;
+}
+
+void Connection::take_mail() {
+  static_cast<void>(thread_.section());
+  if (!mail_.empty()) hear(std::exchange(mail_, {}));
 }
 
 void Connection::hear(std::string_view bytes) {
-  if (reply_mode_.is_muted()) return;
-  kept_ += bytes;
-  committed();
+  if (closing_) return;
+  if (thread_.in_hand() == this) {
+    thread_.out() += bytes;
+  } else {
+    kept_ += bytes;
+    committed();
+  }
 }
 
 void Connection::flushed() {
@@ -304,17 +349,15 @@ void Connection::hung_up() {
   if (call_) close();  // it reads nothing while it waits
 }
 
+void Connection::end_later() {
+  if (!std::exchange(closing_, true)) thread_.close_soon(id_);
+}
+
+/// When all is written.
 void Connection::close_later() {
   closing_ = true;
   pause();
   loop_.flush_later(*this);
-}
-
-void Connection::end_later() {
-  closing_ = true;
-  thread_.loop().post([&thread = thread_, id = id_] {
-    if (Connection* const connection = thread.find(id)) connection->close();
-  });
 }
 
 /// What others hold of it. Under the engine's lock.

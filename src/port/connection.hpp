@@ -56,12 +56,12 @@ class Connection final : public loop::Stream, private engine::Guard {
   void stop_waiting(std::string_view reply);
   /// In its thread.
   void close() noexcept;
-  void close_later();
   /// At the next turn: those that are told just now are gone over.
   void end_later();
+  void close_later();
   void end_pause();
-  /// In its thread: it is told something.
-  void hear(std::string_view bytes);
+  /// In its thread: it is told what other threads have said.
+  void take_mail();
   /// CLIENT LIST's line. Under the engine's lock.
   std::string describe() const;
 
@@ -92,9 +92,14 @@ class Connection final : public loop::Stream, private engine::Guard {
   void wait(Words words, engine::Block&& block);
   void time_out();
   void end_wait() noexcept;
+  void answer_wait(std::string_view reply);
   void queue(Words words, const resp::CommandSpec* spec, WireReply& reply);
   bool is_paused(const resp::CommandSpec* spec);
   void deliver();
+  bool may_speak() const;
+  void speak(std::string_view bytes);
+  void hear(std::string_view bytes);
+  bool leaves_too_much();
   void forget();
 
   using Serve = void(Words words, WireReply& reply);
@@ -127,10 +132,12 @@ class Connection final : public loop::Stream, private engine::Guard {
   engine::Session session_{.database = 0, .protocol = 2, .guard = this};
   std::unique_ptr<resp::RequestParser> parser_;  // of a request that is not whole
   std::string kept_;                             // to be sent when the log has it
+  std::string mail_;                             // of other threads; under the engine's lock
   std::shared_ptr<engine::WaitingCall> call_;
   loop::Loop::TimerId call_timer_{};
   const SteadyTime begun_;
-  std::uint64_t position_ = 0;  // in the log, of what its replies have seen
+  SteadyTime slow_since_ = SteadyTime::max();  // beyond the soft limit of its replies
+  std::uint64_t position_ = 0;                 // in the log, of what its replies have seen
   // Other threads read these, to list it.
   std::atomic<SteadyTime> last_active_;
   std::atomic<const resp::CommandSpec*> last_command_{nullptr};

@@ -35,6 +35,13 @@ struct Listen {
   bool tls = false;
 };
 
+/// How much a client may leave unread; 0: no limit.
+struct OutputLimit {
+  std::size_t hard = 0;  ///< bytes at which it is closed at once
+  std::size_t soft = 0;  ///< bytes beyond which it may be for so long
+  std::chrono::seconds patience{0};
+};
+
 struct PortSettings {
   std::vector<Listen> listen;
   net::TlsFiles tls;                 ///< of those that say so
@@ -46,6 +53,11 @@ struct PortSettings {
   std::uint32_t notified_events = 0;  ///< as engine::EventKind says
   std::size_t threads = 1;
   std::size_t most_clients = 10'000;
+  OutputLimit of_clients;
+  OutputLimit of_listeners{.hard = std::size_t{32} << 20,
+                           .soft = std::size_t{8} << 20,
+                           .patience = std::chrono::seconds{60}};
+  std::size_t longest_word = std::size_t{512} << 20;  ///< bytes
   /// A connection that asks nothing for so long is closed; 0: none.
   std::chrono::seconds idle_timeout{0};
   /// Where no password is asked for, clients from other machines are refused, though the port is
@@ -83,6 +95,7 @@ class Port {
   const net::TlsContext* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
   Clock& clock() noexcept { return opened_.engine().clock(); }
   std::uint64_t next_id() noexcept { return ++last_id_; }
+  PortThread& next_thread() noexcept { return *threads_[++dealt_ % threads_.size()]; }
 
   front::PlaceLimit& places() noexcept { return places_; }
   front::StrangerBudget& strangers() noexcept { return strangers_; }
@@ -106,11 +119,12 @@ class Port {
 
   engine::OpenedEngine& opened_;
   PortSettings settings_;
-  Audience audience_;
+  Audience audience_{opened_.engine()};
   std::map<std::uint64_t, Connection*> connections_;
   std::atomic<SteadyTime> paused_until_{SteadyTime::min()};
   std::atomic<bool> pauses_writes_alone_{false};
   std::atomic<std::uint64_t> last_id_{0};
+  std::atomic<std::size_t> dealt_{0};
   front::PlaceLimit places_;
   front::StrangerBudget strangers_;
   front::LoginThrottle logins_;

@@ -116,7 +116,23 @@ void maxmemory(Reading&, const Line& words) {
         "process from outside");
 }
 
-/// `none` where the value is what the engine does anyway.
+void output_limit(Reading& reading, const Line& words) {
+  if (words.size() % 4 != 1)
+    refuse("'client-output-buffer-limit' takes four words: CLASS HARD SOFT SECONDS");
+  for (std::size_t at = 1; at < words.size(); at += 4) {
+    const OutputLimit limit{.hard = bytes(words[at + 1]),
+                            .soft = bytes(words[at + 2]),
+                            .patience = std::chrono::seconds{number(words[at + 3], 0, 1 << 30)}};
+    if (is_word(words[at], "normal"))
+      reading.conf.port.of_clients = limit;
+    else if (is_word(words[at], "pubsub"))
+      reading.conf.port.of_listeners = limit;
+    else if (!is_word(words[at], "replica") && !is_word(words[at], "slave"))
+      refuse(fmt::format("'{}' is no class of clients: normal, pubsub, replica", words[at]));
+  }
+}
+
+/// Refuses any value but the one that the engine has anyway.
 template <std::size_t size>
 void only(const Line& words, const char (&value)[size], std::string_view why) {
   if (words.size() != 2 || !is_word(words[1], value)) refuse(why);
@@ -139,6 +155,7 @@ constexpr Row rows[] = {
        to.conf.engine.rewrite_growth_percent = static_cast<unsigned>(number(words[1], 0, 100'000));
      }},
     {"bind", 0, bind},
+    {"client-output-buffer-limit", 0, output_limit},
     {"cluster-enabled", 1,
      [](Reading&, const Line& words) {
        only(words, "no", "the engine is one server, and no node of a cluster");
@@ -167,6 +184,10 @@ constexpr Row rows[] = {
     {"port", 1,
      [](Reading& to, const Line& words) {
        to.port = static_cast<std::uint16_t>(number(words[1], 0, 65535));
+     }},
+    {"proto-max-bulk-len", 1,
+     [](Reading& to, const Line& words) {
+       to.conf.port.longest_word = std::clamp<std::uint64_t>(bytes(words[1]), 1 << 20, 512 << 20);
      }},
     {"protected-mode", 1,
      [](Reading& to, const Line& words) { to.conf.port.is_protected = yes(words[1]); }},

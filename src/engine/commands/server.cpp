@@ -34,6 +34,7 @@ void swapdb(Context& context, Words words, Reply& reply) {
   const int one = read_database(words[1], "ERR invalid first DB index");
   const int other = read_database(words[2], "ERR invalid second DB index");
   context.engine().swap_databases(one, other);
+  context.signal_all();
   context.changed();
   reply.ok();
 }

@@ -201,6 +201,7 @@ Object& Keyspace::put(std::string_view key, Object object) {
 }
 
 void Keyspace::replace(Entry& entry, Object&& object) {
+  lose(entry.object);
   if (undo_) {
     undo_->expect();
     undo_->wrote(size_about(object));
@@ -220,6 +221,7 @@ bool Keyspace::erase(std::string_view key) {
   if (undo_) undo_->expect();
   Entry* entry = table_.remove(key, hash_of_key(key));
   if (!entry) return false;
+  lose(entry->object);
   const auto expiry = static_cast<std::uint64_t>(entry->expiry_ms);
   expiries_.set(*entry, never);
   if (undo_)
@@ -232,6 +234,7 @@ bool Keyspace::erase(std::string_view key) {
 Object& Keyspace::move(Entry& entry, Keyspace& target, std::string_view key) {
   const auto at_ms = entry.expiry_ms;
   if (undo_) undo_->expect(4);
+  lose(entry.object);
   auto& placed = target.put(key, std::string{});
   auto& there = *target.table_.find(key);
   placed = std::exchange(entry.object, Object{std::string{}});
@@ -251,6 +254,7 @@ void Keyspace::set_expiry_ms(std::string_view key, std::int64_t at_ms) {
 }
 
 void Keyspace::clear() {
+  lost_stream_ = true;
   if (undo_) {
     undo_->expect();
     const auto cleared_bytes = size() * sizeof(Entry);
