@@ -84,11 +84,32 @@ void pfmerge(Context& context, Words words, Reply& reply) {
   reply.ok();
 }
 
+/// What Redis's own tests look at.
+void pfdebug(Context& context, Words words, Reply& reply) {
+  auto* found = find_count(context, words[2]);
+  if (!found) return reply.error("ERR The specified key does not exist");
+  HyperLogLog count{*found};
+  check(count);
+  if (is_word(words[1], "encoding")) return reply.simple(count.is_dense() ? "dense" : "sparse");
+  if (is_word(words[1], "todense")) {
+    if (count.is_dense()) return reply.integer(0);
+    count.become_dense(context.undo());
+    context.changed();
+    return reply.integer(1);
+  }
+  if (!is_word(words[1], "getreg"))
+    return reply.error("ERR Unknown PFDEBUG subcommand '" + shown(words[1]) + "'");
+  bool has_dense = false;
+  const auto all = registers_of(context, words.subspan(2), has_dense);
+  reply.array(all->size());
+  for (const auto value : *all) reply.integer(value);
+}
+
 }  // namespace
 
 CommandRows distinct_commands() noexcept {
   static constexpr CommandRow rows[] = {
-      {"pfadd", pfadd}, {"pfcount", pfcount}, {"pfmerge", pfmerge}};
+      {"pfadd", pfadd}, {"pfcount", pfcount}, {"pfdebug", pfdebug}, {"pfmerge", pfmerge}};
   return rows;
 }
 

@@ -40,7 +40,9 @@ constexpr Row rows[] = {
     {"brpoplpush", event_list, "rpop", "lpush"},
     {"copy", event_generic, "", "copy_to"},
     {"decr", event_string, "decrby"},
-    {"geosearchstore", event_sorted_set, "geosearchstore"},
+    {"geoadd", event_sorted_set, "zadd"},
+    {"georadius", event_sorted_set, "", "georadiusstore"},
+    {"georadiusbymember", event_sorted_set, "", "georadiusstore"},
     {"getset", event_string, "set"},
     {"hmset", event_hash, "hset"},
     {"hsetnx", event_hash, "hset"},
@@ -48,6 +50,7 @@ constexpr Row rows[] = {
     {"lpushx", event_list, "lpush"},
     {"mset", event_string, "set"},
     {"msetnx", event_string, "set"},
+    {"pfmerge", event_string, "pfadd"},
     {"psetex", event_string, "set"},
     {"rename", event_generic, "rename_from", "rename_to"},
     {"renamenx", event_generic, "rename_from", "rename_to"},
@@ -168,7 +171,7 @@ void EventWatch::tell(const resp::CommandSpec& spec, Words words) {
       say(kind, "zincr", first);
     } else if (is_known) {
       say(kind, row->first, first);
-      if (!row->second.empty() && keys_.size() > 1) say(kind, row->second, keys_[1].name);
+      if (keys_.size() > 1 && is_there(keys_[1].name)) say(kind, row->second, keys_[1].name);
     } else if (name.ends_with("store")) {
       if (stays) say(kind, name, first);
     } else {

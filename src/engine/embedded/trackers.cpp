@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "resp/command_table.hpp"
+#include "resp/letters.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -35,7 +36,7 @@ void Trackers::post(const std::vector<std::vector<std::string>>& effects) {
   const auto prefixes = prefixes_->names();
   std::vector<Message> messages;
   for (const auto& effect : effects) {
-    if (effect.front() == "SELECT") continue;
+    if (effect.front() == "SELECT" || resp::is_word(effect.front(), "function")) continue;
     const auto keys = keys_of(effect);
     for (const auto& prefix : prefixes) {
       if (keys.empty()) messages.push_back({Message::Kind::gap, prefix, {}});

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <ranges>
 
 #include "engine/lua/reply.hpp"
 #include "resp/letters.hpp"
@@ -16,26 +18,41 @@ Failure failed(std::string_view text) { return Failure{fmt::format("ERR {}", tex
 
 /// The first line of a library: "#!lua name=NAME".
 struct LibraryHeader {
-  std::string_view name;
+  std::string name;
   std::string_view body;  ///< from the line's end on, so that lines keep their numbers
 };
+
+/// Words between blanks, without the quotes that keep blanks together. Empty: a quote is open.
+std::optional<std::vector<std::string>> words_of_line(std::string_view line) {
+  std::vector<std::string> words;
+  bool in_word = false;
+  char quote = 0;
+  for (const char c : line) {
+    const bool is_blank = quote == 0 && (c == ' ' || c == '\t' || c == '\r');
+    if (!is_blank && !in_word) words.emplace_back();
+    in_word = !is_blank;
+    if (is_blank) continue;
+    if (c == quote)
+      quote = 0;
+    else if (quote == 0 && (c == '"' || c == '\''))
+      quote = c;
+    else
+      words.back() += c;
+  }
+  if (quote != 0) return std::nullopt;
+  return words;
+}
 
 std::expected<LibraryHeader, std::string> read_library_header(std::string_view code) {
   if (!code.starts_with("#!")) return failed("Missing library metadata");
   const auto end = code.find('\n');
   if (end == code.npos) return failed("Invalid library metadata");
+  const auto words = words_of_line(code.substr(0, end));
+  if (!words) return failed("Invalid library metadata");
   LibraryHeader header{{}, code.substr(end)};
   bool has_name = false;
-  auto line = code.substr(2, end - 2);
-  const auto word = [&] {
-    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-    const auto taken = line.substr(0, line.find_first_of(" \t\r"));
-    line.remove_prefix(taken.size());
-    return taken;
-  };
-  const auto machine = word();
-  for (auto option = word(); !option.empty(); option = word()) {
-    if (option.size() < 5 || !resp::is_word(option.substr(0, 5), "name="))
+  for (const auto& option : *words | std::views::drop(1)) {
+    if (option.size() < 5 || !resp::is_word(std::string_view{option}.substr(0, 5), "name="))
       return failed(fmt::format("Invalid metadata value given: {}", option));
     if (has_name) return failed("Invalid metadata value, name argument was given multiple times");
     header.name = option.substr(5);
@@ -43,6 +60,7 @@ std::expected<LibraryHeader, std::string> read_library_header(std::string_view c
   }
   if (!has_name) return failed("Library name was not given");
   if (!is_function_name(header.name)) return failed(wrong_function_name);
+  const auto machine = words->front().substr(2);
   if (!resp::is_word(machine, "lua")) return failed(fmt::format("Engine '{}' not found", machine));
   return header;
 }
@@ -64,7 +82,7 @@ std::expected<FunctionLibrary, std::string> FunctionLibraries::make(std::string_
   if (!replace && libraries_.contains(header->name))
     return failed(fmt::format("Library '{}' already exists", header->name));
   if (!lua_) lua_ = std::make_unique<LuaState>(run_, LuaState::Use::functions);
-  FunctionLibrary library{std::string{header->name}, std::string{code}, {}};
+  FunctionLibrary library{header->name, std::string{code}, {}};
   const auto loaded = lua_->load(header->body, library.functions);
   if (loaded && !library.functions.empty()) return library;
   forget(library);

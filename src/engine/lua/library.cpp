@@ -4,8 +4,10 @@
 // one: while the code runs that one holds `redis` with register_function alone, afterwards it is
 // the globals of scripts.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "engine/core/engine.hpp"
 #include "engine/lua/libraries.hpp"
 #include "engine/lua/reply.hpp"
 #include "engine/lua/state.hpp"
@@ -13,6 +15,9 @@
 
 namespace sluice::engine {
 namespace {
+
+/// The code of a library should only register its functions; as Redis.
+constexpr std::chrono::milliseconds longest_load{500};
 
 char environment_key, globals_key, loading_globals_key;  // of the registry
 
@@ -163,14 +168,19 @@ std::expected<void, std::string> LuaState::load(std::string_view code,
   lua_setfenv(lua_, -2);
   push_kept(lua_, loading_globals_key);
   read_through_environment(lua_);
+  const auto time = run_.limits.time;
+  if (!run_.engine->loading) run_.limits.time = std::min(time, longest_load);
   begin_run();
   loading_ = &functions;
   const auto done = run_pushed(0, 0);
   loading_ = nullptr;
+  run_.limits.time = time;
   push_kept(lua_, globals_key);
   read_through_environment(lua_);
   if (done) return {};
-  return std::unexpected("ERR Error registering functions: " + done.error());
+  const bool took_too_long = run_.end == ScriptRun::End::time;
+  return std::unexpected("ERR Error registering functions: " +
+                         (took_too_long ? "ERR FUNCTION LOAD timeout" : done.error()));
 }
 
 std::expected<void, std::string> LuaState::call(const LuaFunction& function, Words keys,

@@ -310,6 +310,8 @@ inline constexpr std::string_view distinct_templates[] = {
     "PFMERGE <fewer> <count>",
     "PFCOUNT <count>",
     "PFCOUNT <fewer> <str>",
+    "PFDEBUG ( ENCODING | TODENSE | FOO ) <count>",
+    "PFDEBUG ( ENCODING | TODENSE ) <str>",
     "GET <count>",
     "GET <fewer>",
     "DEL <fewer>",

@@ -93,6 +93,16 @@ TEST_F(EmbeddedTracking, AllKeysMayHaveChanged) {
   EXPECT_EQ(after(*store, {"FLUSHDB"}), Heard{"gap"});
 }
 
+TEST_F(EmbeddedTracking, ALibraryOfFunctionsChangesNoKey) {
+  const auto store = open_embedded();
+  const auto listener = track(*store, "k:");
+  take();
+  EXPECT_EQ(after(*store, {"FUNCTION", "LOAD",
+                           "#!lua name=a\nredis.register_function('f', function() end)"}),
+            Heard{});
+  EXPECT_EQ(after(*store, {"function", "flush"}), Heard{});
+}
+
 TEST_F(EmbeddedTracking, AClockThatWasSetChangesNoValue) {
   VirtualClock clock;
   const auto store = open_embedded({.clock = &clock});

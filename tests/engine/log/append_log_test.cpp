@@ -309,7 +309,7 @@ TEST(AppendLog, E09_ACommandThatItDoesNotHaveIsNamedWithItsPlace) {
     std::string command;
     std::string_view name;
   };
-  const Row rows[] = {{"*3\r\n$7\r\nPFDEBUG\r\n$1\r\nh\r\n$1\r\nx\r\n", "'PFDEBUG'"},
+  const Row rows[] = {{"*1\r\n$10\r\nPFSELFTEST\r\n", "'PFSELFTEST'"},
                       {"*3\r\n$6\r\nMODULE\r\n$4\r\nLOAD\r\n$1\r\nx\r\n", "'MODULE LOAD'"},
                       {"*1\r\n$7\r\nNOTHING\r\n", "'NOTHING'"}};
   for (const auto& [command, name] : rows)
