@@ -4,6 +4,7 @@
 #include "port/connection.hpp"
 #include "resp/command_table.hpp"
 #include "resp/glob.hpp"
+#include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::port {
