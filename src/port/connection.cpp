@@ -59,13 +59,13 @@ std::size_t Connection::consume(std::string_view bytes) {
   thread_.take_in_hand(this);
   const auto used = serve_all(bytes);
   thread_.take_in_hand(nullptr);
-  take_replies();  // before leave(), which serves other connections
   thread_.leave();
-  committed();
+  deliver();
   if (closed()) return 0;
+  if (closing_) return close_later(), bytes.size();
   if ((!user_ || budgeted_ != 0) && !keeps_within_budget(bytes.size() - used)) return close(), 0;
-  if (!reads() && !closing_) pause();
-  return closing_ ? bytes.size() : used;
+  if (!reads()) pause();
+  return used;
 }
 
 std::size_t Connection::serve_all(std::string_view bytes) {
@@ -92,6 +92,7 @@ std::size_t Connection::serve_all(std::string_view bytes) {
         break;  // it comes again
       }
       serve(words);
+      if (thread_.out().size() > most_ahead) is_ahead_ = true;
     }
     parser_.reset();
     used += size;
@@ -100,6 +101,7 @@ std::size_t Connection::serve_all(std::string_view bytes) {
 }
 
 void Connection::serve(Words words) {
+  if (is_listening() || tracking_) take_mail();
   auto& out = thread_.out();
   const auto before = out.size();
   WireReply reply{out, session_};
@@ -116,7 +118,7 @@ void Connection::serve(Words words) {
   }
   const bool is_push = verb && verb->answers_by_push() && !reply.is_error();
   if (reply_mode_.is_muted() && !is_push) out.resize(before);
-  reply_mode_.served();
+  if (!call_) reply_mode_.served();
 }
 
 bool Connection::is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply) {
@@ -179,6 +181,7 @@ void Connection::pong(Words words, WireReply& reply) {
 // --- waiting ---
 
 void Connection::wait(Words words, engine::Block&& block) {
+  if (has_hung_up()) return close_later();  // nobody would have what it waits for
   const auto call = std::make_shared<PortCall>(words, thread_, id_);
   call->session = session_;
   const auto timeout = block.timeout_ms;
@@ -212,33 +215,41 @@ void Connection::end_wait() noexcept {
   waits_ = false;
 }
 
+void Connection::answer_wait(std::string_view reply) {
+  end_wait();
+  if (!reply_mode_.is_muted()) kept_ += reply;
+  reply_mode_.served();
+  committed();
+}
+
 void Connection::served(engine::WaitingCall& call) {
   if (call_.get() != &call) return;
   std::string out;
   resp::ReplyWriter{out, session_.protocol}.value(call.reply);
   const auto wrote = call.wrote;
   thread_.await_commit(*this, call.position);
-  end_wait();
-  kept_ += out;
-  committed();
+  answer_wait(out);
   if (wrote) port().opened().look_after_log(true);
   if (!closed() && reads()) resume();
 }
 
 void Connection::stop_waiting(std::string_view reply) {
   if (!call_ || !thread_.section().stop_waiting(*call_)) return thread_.leave();
-  end_wait();
-  kept_ += reply;
+  answer_wait(reply);
   thread_.leave();
-  committed();
   if (!closed() && reads()) resume();
 }
 
+/// What may write is asked under the engine's lock, as CLIENT PAUSE is: once that is answered no
+/// thread executes what it had let through before.
 bool Connection::is_paused(const resp::CommandSpec* spec) {
+  const bool runs_a_script = spec && spec->has(resp::flag_movablekeys);
+  const bool may_write = !spec || spec->has(resp::flag_write) || spec->name == "exec" ||
+                         (runs_a_script && !spec->has(resp::flag_readonly));
+  if (may_write && user_) static_cast<void>(thread_.section());
   if (!port().is_paused(loop_.now())) return false;
   if (spec && spec->name == "client|unpause") return false;
-  return !port().pauses_writes_alone() || !spec || spec->has(resp::flag_write) ||
-         spec->has(resp::flag_movablekeys) || spec->name == "exec";
+  return !port().pauses_writes_alone() || may_write;
 }
 
 void Connection::end_pause() {
@@ -248,16 +259,13 @@ void Connection::end_pause() {
 
 // --- replies ---
 
-void Connection::take_replies() {
-  kept_ += thread_.out();
-  thread_.out().clear();
+bool Connection::may_speak() const {
+  return !closed() && !delayed_ && thread_.is_committed(position_);
 }
 
-void Connection::committed() {
-  if (closed() || delayed_ || kept_.empty() || !thread_.is_committed(position_)) return;
-  write(kept_);
-  kept_.clear();
-  if (leaves_too_much()) return end_later();  // it may be told just now
+void Connection::speak(std::string_view bytes) {
+  write(bytes);
+  if (leaves_too_much()) return end_later();  // not at once: others are being told
   if (unsent() > most_ahead) is_ahead_ = true;
 }
 
@@ -273,18 +281,48 @@ bool Connection::leaves_too_much() {
   return loop_.now() - slow_since_ > limit.patience;
 }
 
+/// The replies to the requests that were in hand.
+void Connection::deliver() {
+  auto& out = thread_.out();
+  if (out.empty()) return;
+  if (kept_.empty() && may_speak()) {
+    speak(out);
+  } else {
+    kept_ += out;
+    committed();
+  }
+  out.clear();
+}
+
+void Connection::committed() {
+  if (!kept_.empty() && may_speak()) speak(std::exchange(kept_, {}));
+}
+
+/// What other threads say waits until this one has it, before a later reply.
 void Connection::say(std::string_view bytes) {
-  const bool is_muted = thread_.in_hand() == this && reply_mode_.is_muted();  // a reply is cut
-  if (!thread_.is_here() || is_muted) return thread_.mail(id_, std::string{bytes});
-  if (thread_.in_hand() == this)
-    thread_.out() += bytes;
-  else
-    hear(bytes);
+  const bool is_in_hand = thread_.is_here() && thread_.in_hand() == this;
+  const bool waits = !thread_.is_here() || (is_in_hand && reply_mode_.is_muted());
+  if (!waits) {
+    if (!mail_.empty()) hear(std::exchange(mail_, {}));
+    return hear(bytes);
+  }
+  if (mail_.empty()) thread_.fetch_mail(id_);
+  mail_ += bytes;
+}
+
+void Connection::take_mail() {
+  static_cast<void>(thread_.section());
+  if (!mail_.empty()) hear(std::exchange(mail_, {}));
 }
 
 void Connection::hear(std::string_view bytes) {
-  kept_ += bytes;
-  committed();
+  if (closing_) return;
+  if (thread_.in_hand() == this) {
+    thread_.out() += bytes;
+  } else {
+    kept_ += bytes;
+    committed();
+  }
 }
 
 void Connection::flushed() {
@@ -312,10 +350,14 @@ void Connection::hung_up() {
 }
 
 void Connection::end_later() {
+  if (!std::exchange(closing_, true)) thread_.close_soon(id_);
+}
+
+/// When all is written.
+void Connection::close_later() {
   closing_ = true;
-  thread_.loop().post([&thread = thread_, id = id_] {
-    if (Connection* const connection = thread.find(id)) connection->close();
-  });
+  pause();
+  loop_.flush_later(*this);
 }
 
 /// What others hold of it. Under the engine's lock.

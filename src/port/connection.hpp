@@ -58,9 +58,10 @@ class Connection final : public loop::Stream, private engine::Guard {
   void close() noexcept;
   /// At the next turn: those that are told just now are gone over.
   void end_later();
+  void close_later();
   void end_pause();
-  /// In its thread: it is told something.
-  void hear(std::string_view bytes);
+  /// In its thread: it is told what other threads have said.
+  void take_mail();
   /// CLIENT LIST's line. Under the engine's lock.
   std::string describe() const;
 
@@ -91,9 +92,13 @@ class Connection final : public loop::Stream, private engine::Guard {
   void wait(Words words, engine::Block&& block);
   void time_out();
   void end_wait() noexcept;
+  void answer_wait(std::string_view reply);
   void queue(Words words, const resp::CommandSpec* spec, WireReply& reply);
   bool is_paused(const resp::CommandSpec* spec);
-  void take_replies();
+  void deliver();
+  bool may_speak() const;
+  void speak(std::string_view bytes);
+  void hear(std::string_view bytes);
   bool leaves_too_much();
   void forget();
 
@@ -127,6 +132,7 @@ class Connection final : public loop::Stream, private engine::Guard {
   engine::Session session_{.database = 0, .protocol = 2, .guard = this};
   std::unique_ptr<resp::RequestParser> parser_;  // of a request that is not whole
   std::string kept_;                             // to be sent when the log has it
+  std::string mail_;                             // of other threads; under the engine's lock
   std::shared_ptr<engine::WaitingCall> call_;
   loop::Loop::TimerId call_timer_{};
   const SteadyTime begun_;

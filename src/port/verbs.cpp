@@ -353,9 +353,7 @@ void Connection::end_soon() {
   if (thread_.is_here() && thread_.in_hand() == this)
     closing_ = true;
   else
-    thread_.loop().post([&thread = thread_, id = id_] {
-      if (Connection* const connection = thread.find(id)) connection->close();
-    });
+    thread_.close_soon(id_);
 }
 
 void Connection::client_reply(Words words, WireReply& reply) {
@@ -387,6 +385,7 @@ void Connection::client_pause(Words words, WireReply& reply) {
     if (words.size() > 4 || (!writes_alone && !is_word(words[3], "all")))
       return reply.error("ERR CLIENT PAUSE mode must be WRITE or ALL");
   }
+  static_cast<void>(thread_.section());
   port().pause_clients(port().clock().steady() + std::chrono::milliseconds{*ms}, writes_alone);
   reply.ok();
 }
