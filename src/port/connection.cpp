@@ -108,7 +108,8 @@ void Connection::serve(Words words) {
   const auto* const spec = resp::find_command(words);
   const auto* const verb = spec ? verb_of(*spec) : nullptr;
   last_command_ = spec;
-  if (!is_refused(words, spec, reply)) {
+  const bool is_run = !is_refused(words, spec, reply);
+  if (is_run) {
     if (in_transaction_ && !(verb && verb->ends_queue))
       queue(words, spec, reply);
     else if (verb)
@@ -116,7 +117,12 @@ void Connection::serve(Words words) {
     else
       execute(words, spec, reply);
   }
-  const bool is_push = verb && verb->answers_by_push() && !reply.is_error();
+  const bool is_error = out.size() > before && out[before] == '-';
+  if (is_error)
+    thread_.section().engine().note_error(
+        spec, is_run && spec && spec->arity_fits(words.size()),
+        std::string_view{out}.substr(before + 1));
+  const bool is_push = verb && verb->answers_by_push() && !is_error;
   if (reply_mode_.is_muted() && !is_push) out.resize(before);
   if (!call_) reply_mode_.served();
 }
@@ -222,11 +228,18 @@ void Connection::answer_wait(std::string_view reply) {
   committed();
 }
 
+void Connection::note_error(const engine::WaitingCall& call) {
+  const std::vector<std::string_view> words{call.words.begin(), call.words.end()};
+  engine::LockedEngine::Section section{port().engine()};
+  section.engine().note_error(resp::find_command(words), true, call.reply.as_text());
+}
+
 void Connection::served(engine::WaitingCall& call) {
   if (call_.get() != &call) return;
   std::string out;
   resp::ReplyWriter{out, session_.protocol}.value(call.reply);
   const auto wrote = call.wrote;
+  if (call.reply.is_error()) note_error(call);
   thread_.await_commit(*this, call.position);
   answer_wait(out);
   if (wrote) port().opened().look_after_log(true);

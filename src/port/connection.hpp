@@ -92,6 +92,7 @@ class Connection final : public loop::Stream, private engine::Guard {
   void wait(Words words, engine::Block&& block);
   void time_out();
   void end_wait() noexcept;
+  void note_error(const engine::WaitingCall& call);
   void answer_wait(std::string_view reply);
   void queue(Words words, const resp::CommandSpec* spec, WireReply& reply);
   bool is_paused(const resp::CommandSpec* spec);
