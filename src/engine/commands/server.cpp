@@ -425,6 +425,7 @@ CommandRows server_commands() noexcept {
       {"echo", echo},
       {"flushall", flushall},
       {"flushdb", flushdb},
+      {"function|help", help},
       {"info", info},
       {"lolwut", lolwut},
       {"memory|help", help},
