@@ -27,6 +27,7 @@ set(sluice_sanitizer_table
   "cli_redistest | none | none | it starts programs and reads what they print: what they call has tests of its own, words and options are in command_line_test"
   "load_test | all | none | one thread"
   "loadtest_redistest | none | none | it starts programs; the reader of responses is in load_test and response_fuzz"
+  "move_redistest | none | none | it starts programs and compares what servers have"
   "programs_test | none | none | it starts programs and reads what they print"
   # contract
   "contract_redistest | but */embedded_folder */redis */secure */sentinel */proxied */served */kept | none | primitives on memory and on the Store that has most to do itself; each Store has tests of its own, with its threads"

@@ -107,9 +107,9 @@ void Connection::serve(Words words) {
   const auto before = out.size();
   WireReply reply{out, session_};
   const auto* const spec = resp::find_command(words);
+  const auto* const verb = spec ? verb_of(*spec) : nullptr;
   last_command_ = spec;
   if (!is_refused(words, spec, reply)) {
-    const auto* const verb = spec ? verb_of(*spec) : nullptr;
     if (in_transaction_ && !(verb && verb->ends_queue))
       queue(words, spec, reply);
     else if (verb)
@@ -117,7 +117,8 @@ void Connection::serve(Words words) {
     else
       execute(words, spec, reply);
   }
-  if (reply_mode_.is_muted()) out.resize(before);
+  const bool is_push = verb && verb->answers_by_push() && !reply.is_error();
+  if (reply_mode_.is_muted() && !is_push) out.resize(before);
   if (!call_) reply_mode_.served();
 }
 
@@ -240,11 +241,16 @@ void Connection::stop_waiting(std::string_view reply) {
   if (!closed() && reads()) resume();
 }
 
+/// What may write is asked under the engine's lock, as CLIENT PAUSE is: once that is answered no
+/// thread executes what it had let through before.
 bool Connection::is_paused(const resp::CommandSpec* spec) {
+  const bool runs_a_script = spec && spec->has(resp::flag_movablekeys);
+  const bool may_write = !spec || spec->has(resp::flag_write) || spec->name == "exec" ||
+                         (runs_a_script && !spec->has(resp::flag_readonly));
+  if (may_write && user_) static_cast<void>(thread_.section());
   if (!port().is_paused(loop_.now())) return false;
   if (spec && spec->name == "client|unpause") return false;
-  return !port().pauses_writes_alone() || !spec || spec->has(resp::flag_write) ||
-         spec->has(resp::flag_movablekeys) || spec->name == "exec";
+  return !port().pauses_writes_alone() || may_write;
 }
 
 void Connection::end_pause() {
@@ -295,7 +301,9 @@ void Connection::committed() {
 
 /// What other threads say waits until this one has it, before a later reply.
 void Connection::say(std::string_view bytes) {
-  if (thread_.is_here()) {
+  const bool is_in_hand = thread_.is_here() && thread_.in_hand() == this;
+  const bool waits = !thread_.is_here() || (is_in_hand && reply_mode_.is_muted());
+  if (!waits) {
     if (!mail_.empty()) hear(std::exchange(mail_, {}));
     return hear(bytes);
   }
@@ -309,7 +317,7 @@ void Connection::take_mail() {
 }
 
 void Connection::hear(std::string_view bytes) {
-  if (reply_mode_.is_muted() || closing_) return;
+  if (closing_) return;
   if (thread_.in_hand() == this) {
     thread_.out() += bytes;
   } else {

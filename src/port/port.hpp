@@ -119,7 +119,7 @@ class Port {
 
   engine::OpenedEngine& opened_;
   PortSettings settings_;
-  Audience audience_;
+  Audience audience_{opened_.engine()};
   std::map<std::uint64_t, Connection*> connections_;
   std::atomic<SteadyTime> paused_until_{SteadyTime::min()};
   std::atomic<bool> pauses_writes_alone_{false};

@@ -103,15 +103,6 @@ void PortThread::start() {
   thread_ = start_thread([this] { serve(); });
 }
 
-void PortThread::end() {
-  ending_ = true;
-  loop_.post([] {});
-}
-
-void PortThread::join() {
-  if (thread_.joinable()) thread_.join();
-}
-
 void PortThread::serve() {
   here_ = this;
   while (!ending_) loop_.turn(1h);

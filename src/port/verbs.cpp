@@ -385,6 +385,7 @@ void Connection::client_pause(Words words, WireReply& reply) {
     if (words.size() > 4 || (!writes_alone && !is_word(words[3], "all")))
       return reply.error("ERR CLIENT PAUSE mode must be WRITE or ALL");
   }
+  static_cast<void>(thread_.section());
   port().pause_clients(port().clock().steady() + std::chrono::milliseconds{*ms}, writes_alone);
   reply.ok();
 }

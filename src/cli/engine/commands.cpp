@@ -212,7 +212,8 @@ std::vector<Command> engine_commands(EngineArgs& args) {
       {.name = "load",
        .summary = "Execute the commands of a file, as dump prints them",
        .arguments = {folder, {"FILE", "Commands; - is standard input", into(args.file)}},
-       .action = [&args] { return load(args); }}};
+       .action = [&args] { return load(args); }},
+      move_command(args)};
 }
 
 }  // namespace sluice::cli

@@ -1,6 +1,7 @@
 /// What the program sluice-engine does.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -20,8 +21,14 @@ struct EngineArgs {
   std::size_t threads = 0;  ///< 0: one, or as the config says
   bool in_memory = false;
   bool json = false;
+
+  // Of move:
+  std::string source, target;  ///< URLs
+  bool is_still = false, into_used = false, compares_all = false;
+  std::chrono::milliseconds hold{};
 };
 
 std::vector<Command> engine_commands(EngineArgs& args);
+Command move_command(EngineArgs& args);
 
 }  // namespace sluice::cli

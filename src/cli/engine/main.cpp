@@ -20,7 +20,8 @@ that a program goes from the one to the other, and to a real Redis, by its URL a
 Examples:
   sluice engine serve /var/lib/app
   sluice engine serve --config /etc/redis/redis.conf --io-threads 2
-  sluice engine check /var/lib/app)";
+  sluice engine check /var/lib/app
+  sluice engine move redis://127.0.0.1:6379 embedded:/var/lib/app)";
 
 }  // namespace
 }  // namespace sluice::cli

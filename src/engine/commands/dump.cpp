@@ -265,7 +265,8 @@ void restore(Context& context, Words words, Reply& reply) {
 }  // namespace
 
 CommandRows dump_commands() noexcept {
-  static constexpr CommandRow rows[] = {{"dump", dump}, {"restore", restore}};
+  static constexpr CommandRow rows[] = {
+      {"dump", dump}, {"restore", restore}, {"restore-asking", restore}};
   return rows;
 }
 

@@ -34,6 +34,7 @@ void swapdb(Context& context, Words words, Reply& reply) {
   const int one = read_database(words[1], "ERR invalid first DB index");
   const int other = read_database(words[2], "ERR invalid second DB index");
   context.engine().swap_databases(one, other);
+  context.signal_all();
   context.changed();
   reply.ok();
 }
@@ -90,6 +91,23 @@ void wait(Context&, Words words, Reply& reply) {
   read_integer(words[1]);
   const auto timeout_ms = read_integer(words[2], "ERR timeout is not an integer or out of range");
   timeout_ms < 0 ? reply.error("ERR timeout is negative") : reply.integer(0);
+}
+
+/// Each reply waits until its writes are in the log; where it is synced always, they are on disk.
+void waitaof(Context& context, Words words, Reply& reply) {
+  const auto local =
+      read_integer_between(words[1], 0, 1, "ERR value is out of range, value must between 0 and 1");
+  read_integer_between(words[2], 0, largest_integer, not_positive);
+  if (read_integer(words[3], "ERR timeout is not an integer or out of range") < 0)
+    return reply.error("ERR timeout is negative");
+  const auto& engine = context.engine();
+  if (local > 0 && !engine.start_rewrite)
+    return reply.error(
+        "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+  const auto sync = engine.config.find("appendfsync");
+  reply.array(2);
+  reply.integer(sync != engine.config.end() && sync->second == "always" ? 1 : 0);
+  reply.integer(0);
 }
 
 void role(Context&, Words, Reply& reply) {
@@ -205,6 +223,10 @@ void config_set(Context& context, Words words, Reply& reply) {
 void config_resetstat(Context& context, Words, Reply& reply) {
   context.engine().commands_run = 0;
   reply.ok();
+}
+
+void lolwut(Context&, Words, Reply& reply) {
+  reply.verbatim("Sluice, which speaks as Redis ver. 7.2.0\n");
 }
 
 // --- COMMAND tells what this engine answers, not all that its table knows ---
@@ -329,6 +351,17 @@ void command_docs(Context& context, Words words, Reply& reply) {
   document(engine, specs, reply);
 }
 
+/// X HELP: the subcommands that are offered.
+void help(Context& context, Words words, Reply& reply) {
+  const auto& engine = context.engine();
+  const auto& container = *resp::find_command(words[0]);
+  const auto specs = subcommands_of(engine, container);
+  reply.array(specs.size() + 1);
+  reply.simple(fmt::format("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+                           upper(container.name)));
+  for (const auto* spec : specs) reply.simple(upper(spec->name.substr(container.name.size() + 1)));
+}
+
 }  // namespace
 
 CommandRows server_commands() noexcept {
@@ -338,25 +371,35 @@ CommandRows server_commands() noexcept {
       {"command|count", command_count},
       {"command|docs", command_docs},
       {"command|getkeys", command_getkeys},
+      {"command|help", help},
       {"command|info", command_info},
       {"command|list", command_list},
       {"config|get", config_get},
+      {"config|help", help},
       {"config|resetstat", config_resetstat},
       {"config|set", config_set},
       {"echo", echo},
       {"flushall", flushall},
       {"flushdb", flushdb},
       {"info", info},
+      {"lolwut", lolwut},
+      {"memory|help", help},
+      {"object|help", help},
       {"ping", ping},
       {"publish", publish<false>},
       {"pubsub|channels", pubsub_channels},
+      {"pubsub|help", help},
       {"pubsub|numsub", pubsub_numsub},
       {"role", role},
+      {"script|help", help},
       {"select", select},
       {"spublish", publish<true>},
       {"swapdb", swapdb},
       {"time", time},
       {"wait", wait},
+      {"waitaof", waitaof},
+      {"xgroup|help", help},
+      {"xinfo|help", help},
   };
   return rows;
 }

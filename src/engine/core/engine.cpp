@@ -13,13 +13,6 @@
 namespace sluice::engine {
 namespace {
 
-std::string upper(std::string_view text) {
-  std::string raised{text};
-  for (char& c : raised)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - ('a' - 'A'));
-  return raised;
-}
-
 /// As Redis: the name and the beginning of the arguments, 128 bytes of each.
 std::string unknown_command(Words words) {
   std::string args;

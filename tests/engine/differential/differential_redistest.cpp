@@ -50,7 +50,10 @@ class Redis {
   }
 
   Value run(const Command& words) { return client_.command(std::span<const std::string>{words}); }
-  void clear() { run({"FLUSHALL"}); }
+  void clear() {
+    run({"FLUSHALL"});
+    run({"FUNCTION", "FLUSH"});
+  }
 
  private:
   PlainClient client_;
@@ -238,6 +241,12 @@ TEST(Differential, CO12_EdgesOfNumbersAndOddForms) {
 
 TEST(Differential, LargeCollections) {
   expect_same({.templates = large_templates, .commands = 2500, .seeds = rounds(6U)});
+}
+
+TEST(Differential, Places) { expect_same({.templates = geo_templates, .seeds = rounds(200U)}); }
+
+TEST(Differential, DistinctElements) {
+  expect_same({.templates = distinct_templates, .commands = 1000, .seeds = rounds(20U)});
 }
 
 /// Texts of JSON with each byte at each place: instead of what is there, and before it.

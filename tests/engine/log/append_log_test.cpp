@@ -309,7 +309,7 @@ TEST(AppendLog, E09_ACommandThatItDoesNotHaveIsNamedWithItsPlace) {
     std::string command;
     std::string_view name;
   };
-  const Row rows[] = {{"*3\r\n$5\r\nPFADD\r\n$1\r\nh\r\n$1\r\nx\r\n", "'PFADD'"},
+  const Row rows[] = {{"*3\r\n$7\r\nPFDEBUG\r\n$1\r\nh\r\n$1\r\nx\r\n", "'PFDEBUG'"},
                       {"*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n$1\r\nx\r\n", "'FUNCTION LOAD'"},
                       {"*1\r\n$7\r\nNOTHING\r\n", "'NOTHING'"}};
   for (const auto& [command, name] : rows)
