@@ -64,6 +64,7 @@ std::size_t Connection::consume(std::string_view bytes) {
   if (closed()) return 0;
   if (closing_) return close_later(), bytes.size();
   if ((!user_ || budgeted_ != 0) && !keeps_within_budget(bytes.size() - used)) return close(), 0;
+  if (paused_by_client_ && has_hung_up()) return close(), 0;
   if (!reads()) pause();
   return used;
 }
@@ -359,7 +360,7 @@ bool Connection::keeps_within_budget(std::size_t unread) {
 void Connection::ended(int) { close(); }
 
 void Connection::hung_up() {
-  if (call_) close();  // it reads nothing while it waits
+  if (call_ || paused_by_client_) close();  // it reads nothing while it waits
 }
 
 void Connection::end_later() {
