@@ -88,11 +88,12 @@ std::size_t Connection::serve_all(std::string_view bytes) {
     }
     const auto size = parser->size();
     if (const auto words = parser->words(); !words.empty()) {
-      if (is_paused(resp::find_command(words))) {
+      const auto* const spec = resp::find_command(words);
+      if (is_paused(spec)) {
         paused_by_client_ = true;
         break;  // it comes again
       }
-      serve(words);
+      serve(words, spec);
       if (thread_.out().size() > most_ahead) is_ahead_ = true;
     }
     parser_.reset();
@@ -101,15 +102,14 @@ std::size_t Connection::serve_all(std::string_view bytes) {
   return used;
 }
 
-void Connection::serve(Words words) {
+void Connection::serve(Words words, const resp::CommandSpec* spec) {
   if (is_listening() || tracking_) take_mail();
   auto& out = thread_.out();
   const auto before = out.size();
   WireReply reply{out, session_};
-  const auto* const spec = resp::find_command(words);
   const auto* const verb = spec ? verb_of(*spec) : nullptr;
   last_command_ = spec;
-  const bool is_run = !is_refused(words, spec, reply);
+  const bool is_run = !is_refused(words, spec, verb, reply);
   if (is_run) {
     if (in_transaction_ && !(verb && verb->ends_queue))
       queue(words, spec, reply);
@@ -128,12 +128,12 @@ void Connection::serve(Words words) {
   if (!call_) reply_mode_.served();
 }
 
-bool Connection::is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply) {
+bool Connection::is_refused(Words words, const resp::CommandSpec* spec, const Verb* verb,
+                            WireReply& reply) {
   if (!user_ && !(spec && spec->has(resp::flag_no_auth))) {
     reply.error("NOAUTH Authentication required.");
     return true;
   }
-  const auto* const verb = spec ? verb_of(*spec) : nullptr;
   if (session_.protocol == 2 && is_listening() && !(verb && verb->while_listening) &&
       !(spec && spec->name == "ping")) {
     reply.error(

@@ -84,8 +84,8 @@ class Connection final : public loop::Stream, private engine::Guard {
     return !closing_ && !call_ && !paused_by_client_ && !is_ahead_ && !delayed_;
   }
   std::size_t serve_all(std::string_view bytes);
-  void serve(Words words);
-  bool is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply);
+  void serve(Words words, const resp::CommandSpec* spec);
+  bool is_refused(Words words, const resp::CommandSpec* spec, const Verb* verb, WireReply& reply);
   front::Denied denied_to_user(Words words, const resp::CommandSpec* spec);
   void execute(Words words, const resp::CommandSpec* spec, WireReply& reply);
   void pong(Words words, WireReply& reply);
