@@ -41,7 +41,8 @@ bool publishes(const resp::CommandSpec& spec) {
 std::string_view refusal(ScriptRun& run, const Engine::Command* command, Words words) {
   constexpr std::string_view unknown = "ERR Unknown Redis command called from script";
   if (command == nullptr) return unknown;
-  const auto& spec = *command->spec;
+  const auto* const asked = resp::find_command(words);
+  const auto& spec = !command->handler && asked ? *asked : *command->spec;
   if (!spec.arity_fits(words.size()))
     return "ERR Wrong number of args calling Redis command from script";
   if (spec.has(resp::flag_noscript)) return "ERR This Redis command is not allowed from script";
