@@ -33,12 +33,16 @@ std::expected<LibraryHeader, std::string> read_library_header(std::string_view c
     line.remove_prefix(taken.size());
     return taken;
   };
-  const auto machine = word();
+  const auto machine = line.substr(0, line.find_first_of(" \t\r"));
+  line.remove_prefix(machine.size());
   for (auto option = word(); !option.empty(); option = word()) {
     if (option.size() < 5 || !resp::is_word(option.substr(0, 5), "name="))
       return failed(fmt::format("Invalid metadata value given: {}", option));
     if (has_name) return failed("Invalid metadata value, name argument was given multiple times");
     header.name = option.substr(5);
+    const bool is_quoted = header.name.size() > 1 && header.name.starts_with('"');
+    if (is_quoted && header.name.ends_with('"'))
+      header.name = header.name.substr(1, header.name.size() - 2);
     has_name = true;
   }
   if (!has_name) return failed("Library name was not given");
