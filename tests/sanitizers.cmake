@@ -73,6 +73,7 @@ set(sluice_sanitizer_table
   # port
   "port_test | all | all | "
   "port_program_test | none | none | a program that is killed: what it calls is in port_test"
+  "port_dialogs_redistest | all | none | clients that talk one after another"
   "port_settings_test | all | none | one thread"
   # proxy
   "proxy_libraries_redistest | none | none | other people's clients and what they say; what the proxy does then is in the tests of flow"

@@ -31,8 +31,9 @@ void type(Context& context, Words words, Reply& reply) {
 }
 
 /// A caller may be blocked on a list, sorted set or stream.
-void signal_if_waited_for(Context& context, std::string_view key, const Object& object) {
-  if (!std::holds_alternative<std::string>(object)) context.signal(key);
+void signal_if_waited_for(Context& context, int database, std::string_view key,
+                          const Object& object) {
+  if (!std::holds_alternative<std::string>(object)) context.signal(key, database);
 }
 
 /// False: `only_new`, and the new name is taken.
@@ -42,7 +43,8 @@ bool rename_key(Context& context, Words words, bool only_new) {
   if (!entry) refuse(no_such_key);
   if (words[1] == words[2]) return !only_new;
   if (only_new && find(context, words[2])) return false;
-  signal_if_waited_for(context, words[2], keys.move(*entry, keys, words[2]));
+  signal_if_waited_for(context, context.session().database, words[2],
+                       keys.move(*entry, keys, words[2]));
   context.changed();
   return true;
 }
@@ -90,7 +92,7 @@ void copy(Context& context, Words words, Reply& reply) {
   auto& target = context.engine().keyspace(database);
   const auto at_ms = entry->expiry_ms;
   context.spend(size_about(entry->object) / 64);
-  signal_if_waited_for(context, words[2], target.put(words[2], copy_of(entry->object)));
+  signal_if_waited_for(context, database, words[2], target.put(words[2], copy_of(entry->object)));
   target.set_expiry_ms(words[2], at_ms);
   context.changed();
   reply.integer(1);
@@ -103,7 +105,7 @@ void move(Context& context, Words words, Reply& reply) {
   Entry* entry = context.keys().find_entry(words[1], context.now_ms());
   if (!entry || exists_in(context, database, words[1])) return reply.integer(0);
   auto& target = context.engine().keyspace(database);
-  signal_if_waited_for(context, words[1], context.keys().move(*entry, target, words[1]));
+  signal_if_waited_for(context, database, words[1], context.keys().move(*entry, target, words[1]));
   context.changed();
   reply.integer(1);
 }

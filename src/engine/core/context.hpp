@@ -111,7 +111,10 @@ class Context {
 
   /// A list, sorted set or stream got something: callers blocked on `key` are served after this
   /// execution.
-  void signal(std::string_view key) { signalled_.push_back({session_.database, std::string{key}}); }
+  void signal(std::string_view key) { signal(key, session_.database); }
+  void signal(std::string_view key, int database) {
+    signalled_.push_back({database, std::string{key}});
+  }
   /// Any key may have something now (SWAPDB).
   void signal_all() noexcept { signals_all_ = true; }
   bool signals_all() const noexcept { return signals_all_; }

@@ -60,11 +60,15 @@ constexpr Row rows[] = {
     {"setnx", event_string, "set"},
     {"smove", event_set, "srem", "sadd"},
     {"sort", event_list, "sortstore"},
+    {"xack", event_stream, ""},
+    {"xautoclaim", event_stream, ""},
+    {"xclaim", event_stream, ""},
     {"xgroup|create", event_stream, "xgroup-create"},
     {"xgroup|createconsumer", event_stream, "xgroup-createconsumer"},
     {"xgroup|delconsumer", event_stream, "xgroup-delconsumer"},
     {"xgroup|destroy", event_stream, "xgroup-destroy"},
     {"xgroup|setid", event_stream, "xgroup-setid"},
+    {"xreadgroup", event_stream, ""},
     {"zincrby", event_sorted_set, "zincr"},
 };
 

@@ -8,6 +8,7 @@
 
 #include "engine/lua/reply.hpp"
 #include "resp/letters.hpp"
+#include "resp/request_parser.hpp"
 
 namespace sluice::engine {
 namespace {
@@ -22,37 +23,18 @@ struct LibraryHeader {
   std::string_view body;  ///< from the line's end on, so that lines keep their numbers
 };
 
-/// Words between blanks, without the quotes that keep blanks together. Empty: a quote is open.
-std::optional<std::vector<std::string>> words_of_line(std::string_view line) {
-  std::vector<std::string> words;
-  bool in_word = false;
-  char quote = 0;
-  for (const char c : line) {
-    const bool is_blank = quote == 0 && (c == ' ' || c == '\t' || c == '\r');
-    if (!is_blank && !in_word) words.emplace_back();
-    in_word = !is_blank;
-    if (is_blank) continue;
-    if (c == quote)
-      quote = 0;
-    else if (quote == 0 && (c == '"' || c == '\''))
-      quote = c;
-    else
-      words.back() += c;
-  }
-  if (quote != 0) return std::nullopt;
-  return words;
-}
-
 std::expected<LibraryHeader, std::string> read_library_header(std::string_view code) {
   if (!code.starts_with("#!")) return failed("Missing library metadata");
   const auto end = code.find('\n');
   if (end == code.npos) return failed("Invalid library metadata");
-  const auto words = words_of_line(code.substr(0, end));
-  if (!words) return failed("Invalid library metadata");
+  std::string text;
+  std::vector<std::string_view> words;
+  if (!resp::split_inline(code.substr(0, end), text, words))
+    return failed("Invalid library metadata");
   LibraryHeader header{{}, code.substr(end)};
   bool has_name = false;
-  for (const auto& option : *words | std::views::drop(1)) {
-    if (option.size() < 5 || !resp::is_word(std::string_view{option}.substr(0, 5), "name="))
+  for (const auto option : words | std::views::drop(1)) {
+    if (option.size() < 5 || !resp::is_word(option.substr(0, 5), "name="))
       return failed(fmt::format("Invalid metadata value given: {}", option));
     if (has_name) return failed("Invalid metadata value, name argument was given multiple times");
     header.name = option.substr(5);
@@ -60,7 +42,7 @@ std::expected<LibraryHeader, std::string> read_library_header(std::string_view c
   }
   if (!has_name) return failed("Library name was not given");
   if (!is_function_name(header.name)) return failed(wrong_function_name);
-  const auto machine = words->front().substr(2);
+  const auto machine = words.front().substr(2);
   if (!resp::is_word(machine, "lua")) return failed(fmt::format("Engine '{}' not found", machine));
   return header;
 }
