@@ -109,9 +109,8 @@ void Audience::touch_all(std::optional<int> database) {
   }
 }
 
-void Audience::touch_changed(std::string_view name, Words words,
-                             std::span<const std::size_t> keys, int database,
-                             const engine::Session* by) {
+void Audience::touch_changed(std::string_view name, Words words, std::span<const std::size_t> keys,
+                             int database, const engine::Session* by) {
   const auto touch_at = [&](std::size_t at, int in) { touch({in, std::string{words[at]}}, by); };
   if (name == "copy") {
     const bool elsewhere = words.size() > 4 && resp::is_word(words[3], "db");

@@ -67,8 +67,8 @@ class Writes {
       case 9: return {"XADD", key("stream"), "MAXLEN", "20", "*", text(), text()};
       case 10: return {"PEXPIRE", any, std::to_string(600'000 + random_() % 1000)};
       case 11: return {"PERSIST", any};
-      case 12: return random_() % 4 ? Words{"SETBIT", key("string"), number(), "1"}
-                                    : Words{"DEL", any};
+      case 12:
+        return random_() % 4 ? Words{"SETBIT", key("string"), number(), "1"} : Words{"DEL", any};
       default: return group_write(key("stream"));
     }
   }
@@ -78,11 +78,13 @@ class Writes {
   Words group_write(const std::string& stream) {
     switch (random_() % 4) {
       case 0: return {"XGROUP", "CREATE", stream, "group", "0", "MKSTREAM"};
-      case 1: return {"XREADGROUP", "GROUP", "group", "c" + std::to_string(random_() % 3),
-                      "COUNT", "2", "STREAMS", stream, ">"};
+      case 1:
+        return {"XREADGROUP", "GROUP", "group", "c" + std::to_string(random_() % 3), "COUNT", "2",
+                "STREAMS",    stream,  ">"};
       case 2: return {"XAUTOCLAIM", stream, "group", "c0", "0", "0", "COUNT", "3"};
-      default: return {"XREADGROUP", "GROUP", "group", "c1", "NOACK", "COUNT", "1", "STREAMS",
-                       stream, ">"};
+      default:
+        return {"XREADGROUP", "GROUP", "group",   "c1",   "NOACK",
+                "COUNT",      "1",     "STREAMS", stream, ">"};
     }
   }
 
@@ -178,7 +180,8 @@ class Meanwhile : public MoveProgram {
         }
       });
     auto move = start(source, target, {"--hold", "60"});
-    EXPECT_TRUE(test::comes_true([&] { return output().contains("stay paused") || !move.running(); }));
+    EXPECT_TRUE(
+        test::comes_true([&] { return output().contains("stay paused") || !move.running(); }));
     ASSERT_TRUE(move.running()) << output();
     PlainClient there{target_port};
     for (int number = 0; number < writers; ++number)
@@ -206,7 +209,8 @@ class Meanwhile : public MoveProgram {
       if (type == "stream") words = {"XRANGE", key, "-", "+"};
       EXPECT_EQ(to_string(here.command(words)), to_string(there.command(words))) << key;
       if (type == "stream")
-        EXPECT_EQ(to_string(here.command({"XPENDING", key, "group"})), to_string(there.command({"XPENDING", key, "group"})))
+        EXPECT_EQ(to_string(here.command({"XPENDING", key, "group"})),
+                  to_string(there.command({"XPENDING", key, "group"})))
             << key;
       EXPECT_EQ(here.command({"PEXPIRETIME", key}), there.command({"PEXPIRETIME", key})) << key;
     }

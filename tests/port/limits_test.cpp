@@ -36,7 +36,8 @@ void allow_descriptors() {
 /// A client that does nothing wrong, and may be killed or paused by others.
 class Bystander {
  public:
-  explicit Bystander(std::uint16_t port, std::string login) : port_(port), login_(std::move(login)) {}
+  explicit Bystander(std::uint16_t port, std::string login)
+      : port_(port), login_(std::move(login)) {}
 
   void expect_own_replies(const std::string& after) {
     for (int tries = 0;; ++tries) try {

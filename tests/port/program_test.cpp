@@ -32,9 +32,15 @@ class Program {
     ASSERT_TRUE(comes_to_listen(*process_, port_)) << log();
   }
   std::vector<std::string> arguments(std::uint16_t port) const {
-    return {built_path("sluice-engine"), "serve",
-            data(),                      "--listen",
-            fmt::format("127.0.0.1:{}", port), "--io-threads", "2", "--fsync", fsync_};
+    return {built_path("sluice-engine"),
+            "serve",
+            data(),
+            "--listen",
+            fmt::format("127.0.0.1:{}", port),
+            "--io-threads",
+            "2",
+            "--fsync",
+            fsync_};
   }
   std::uint16_t port() const noexcept { return port_; }
   std::string data() const { return (directory_ / "data").string(); }

@@ -88,26 +88,26 @@ TEST(RedisConf, WhatWouldChangeWhatAUserReliesOnIsRefused) {
   struct Row {
     std::string_view line, says;
   };
-  for (const auto& [line, says] : std::vector<Row>{
-           {"save 3600 1", "writes no snapshots"},
-           {"maxmemory 1gb", "evicts no keys"},
-           {"maxmemory-policy allkeys-lru", "evicts no keys"},
-           {"replicaof 10.0.0.1 6379", "no replica"},
-           {"cluster-enabled yes", "no node of a cluster"},
-           {"databases 17", "1 to 16"},
-           {"port 70000", "0 to 65535"},
-           {"io-threads zero", "is no number"},
-           {"appendonly perhaps", "neither yes nor no"},
-           {"appendfsync sometimes", "none of always"},
-           {"maxmemory 12qb", "is no size"},
-           {"auto-aof-rewrite-min-size 99999999999gb", "is no size"},
-           {"requirepass \"open", "a quote is not closed"},
-           {"requirepass", "takes one word"},
-           {"unixsocketperm 999", "is no mode"},
-           {"notify-keyspace-events Kq", "the letters are"},
-           {"client-output-buffer-limit pubsub 1mb", "takes four words"},
-           {"client-output-buffer-limit others 1 1 1", "no class of clients"},
-           {"aclfile /nowhere/at/all", "cannot be read"}}) {
+  for (const auto& [line, says] :
+       std::vector<Row>{{"save 3600 1", "writes no snapshots"},
+                        {"maxmemory 1gb", "evicts no keys"},
+                        {"maxmemory-policy allkeys-lru", "evicts no keys"},
+                        {"replicaof 10.0.0.1 6379", "no replica"},
+                        {"cluster-enabled yes", "no node of a cluster"},
+                        {"databases 17", "1 to 16"},
+                        {"port 70000", "0 to 65535"},
+                        {"io-threads zero", "is no number"},
+                        {"appendonly perhaps", "neither yes nor no"},
+                        {"appendfsync sometimes", "none of always"},
+                        {"maxmemory 12qb", "is no size"},
+                        {"auto-aof-rewrite-min-size 99999999999gb", "is no size"},
+                        {"requirepass \"open", "a quote is not closed"},
+                        {"requirepass", "takes one word"},
+                        {"unixsocketperm 999", "is no mode"},
+                        {"notify-keyspace-events Kq", "the letters are"},
+                        {"client-output-buffer-limit pubsub 1mb", "takes four words"},
+                        {"client-output-buffer-limit others 1 1 1", "no class of clients"},
+                        {"aclfile /nowhere/at/all", "cannot be read"}}) {
     const auto refusal = refusal_of(fmt::format("\n{}\n", line));
     EXPECT_TRUE(refusal.starts_with("redis.conf:2: ")) << refusal;
     EXPECT_NE(refusal.find(says), std::string::npos) << line << ": " << refusal;

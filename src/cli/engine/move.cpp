@@ -27,8 +27,8 @@ constexpr milliseconds clocks_differ = 2s;
 /// Of a key that one server has ended, and the other is about to.
 bool is_over(const Content& content) {
   const auto now = std::chrono::time_point_cast<milliseconds>(system_clock().wall());
-  return content.ends_at >= 0 && milliseconds{content.ends_at} <=
-                                     now.time_since_epoch() + clocks_differ;
+  return content.ends_at >= 0 &&
+         milliseconds{content.ends_at} <= now.time_since_epoch() + clocks_differ;
 }
 
 bool are_alike(const Content& one, const Content& other) {

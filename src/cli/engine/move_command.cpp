@@ -76,9 +76,10 @@ Command move_command(EngineArgs& args) {
                   {"--into-used", "", "The target may have keys of its own", into(args.into_used)},
                   {"--compare-paused", "", "Compare all keys once more while writes are paused",
                    into(args.compares_all)}},
-      .details = "Programs are pointed to the target while --hold keeps writes paused. Killed or "
-                 "interrupted before, run it again, and it goes on. Keys that the target refuses "
-                 "are named, and it ends with 65 before it pauses anything.",
+      .details =
+          "Programs are pointed to the target while --hold keeps writes paused. Killed or "
+          "interrupted before, run it again, and it goes on. Keys that the target refuses "
+          "are named, and it ends with 65 before it pauses anything.",
       .action = [&args] { return move_keys(args); }};
 }
 

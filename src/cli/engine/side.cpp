@@ -29,8 +29,8 @@ bool names_a_database(const Url& url) {
 }
 
 /// The fields of XINFO STREAM that tell how a server keeps it, and what it has seen of consumers.
-constexpr std::string_view unlike[] = {"radix-tree-keys", "radix-tree-nodes", "seen-time",
-                                       "active-time",     "lag",              "pel-count"};
+constexpr std::string_view unlike[] = {
+    "radix-tree-keys", "radix-tree-nodes", "seen-time", "active-time", "lag", "pel-count"};
 
 void write(std::string& out, std::string_view text) {
   out += fmt::format("{}:", text.size());
