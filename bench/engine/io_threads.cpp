@@ -26,9 +26,10 @@ constexpr int clients = 50;
 
 struct Pipeline {
   int deep;
-  int requests;
+  int per_second;  // about what a server does
+  int requests = 0;
 };
-constexpr Pipeline pipelines[] = {{1, 50'000}, {16, 500'000}, {64, 1'000'000}};
+constexpr Pipeline pipelines[] = {{1, 30'000}, {16, 300'000}, {64, 600'000}};
 
 /// The program that serves, in a process of its own.
 struct Served {
@@ -145,6 +146,8 @@ void compare(const Pipeline& pipeline, int rounds) {
 int main(int argc, char** argv) {
   const auto options = parse_options(argc, argv);
   fmt::print("way,threads,pipeline,cpu_us,requests_a_second,cpu_ratio,rate_ratio\n");
-  for (const auto& pipeline : pipelines)
+  for (auto pipeline : pipelines) {
+    pipeline.requests = static_cast<int>(pipeline.per_second * options.each.count() / 1000);
     if (options.wants(fmt::format("P{}", pipeline.deep))) compare(pipeline, options.rounds);
+  }
 }

@@ -88,11 +88,12 @@ std::size_t Connection::serve_all(std::string_view bytes) {
     }
     const auto size = parser->size();
     if (const auto words = parser->words(); !words.empty()) {
-      if (is_paused(resp::find_command(words))) {
+      const auto* const spec = resp::find_command(words);
+      if (is_paused(spec)) {
         paused_by_client_ = true;
         break;  // it comes again
       }
-      serve(words);
+      serve(words, spec);
       if (thread_.out().size() > most_ahead) is_ahead_ = true;
     }
     parser_.reset();
@@ -101,15 +102,15 @@ std::size_t Connection::serve_all(std::string_view bytes) {
   return used;
 }
 
-void Connection::serve(Words words) {
+void Connection::serve(Words words, const resp::CommandSpec* spec) {
   if (is_listening() || tracking_) take_mail();
   auto& out = thread_.out();
   const auto before = out.size();
   WireReply reply{out, session_};
-  const auto* const spec = resp::find_command(words);
   const auto* const verb = spec ? verb_of(*spec) : nullptr;
   last_command_ = spec;
-  if (!is_refused(words, spec, reply)) {
+  const bool is_run = !is_refused(words, spec, verb, reply);
+  if (is_run) {
     if (in_transaction_ && !(verb && verb->ends_queue))
       queue(words, spec, reply);
     else if (verb)
@@ -117,17 +118,22 @@ void Connection::serve(Words words) {
     else
       execute(words, spec, reply);
   }
-  const bool is_push = verb && verb->answers_by_push() && !reply.is_error();
+  const bool is_error = out.size() > before && out[before] == '-';
+  if (is_error)
+    thread_.section().engine().note_error(
+        spec, is_run && spec && spec->arity_fits(words.size()),
+        std::string_view{out}.substr(before + 1));
+  const bool is_push = verb && verb->answers_by_push() && !is_error;
   if (reply_mode_.is_muted() && !is_push) out.resize(before);
   if (!call_) reply_mode_.served();
 }
 
-bool Connection::is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply) {
+bool Connection::is_refused(Words words, const resp::CommandSpec* spec, const Verb* verb,
+                            WireReply& reply) {
   if (!user_ && !(spec && spec->has(resp::flag_no_auth))) {
     reply.error("NOAUTH Authentication required.");
     return true;
   }
-  const auto* const verb = spec ? verb_of(*spec) : nullptr;
   if (session_.protocol == 2 && is_listening() && !(verb && verb->while_listening) &&
       !(spec && spec->name == "ping")) {
     reply.error(
@@ -223,11 +229,18 @@ void Connection::answer_wait(std::string_view reply) {
   committed();
 }
 
+void Connection::note_error(const engine::WaitingCall& call) {
+  const std::vector<std::string_view> words{call.words.begin(), call.words.end()};
+  engine::LockedEngine::Section section{port().engine()};
+  section.engine().note_error(resp::find_command(words), true, call.reply.as_text());
+}
+
 void Connection::served(engine::WaitingCall& call) {
   if (call_.get() != &call) return;
   std::string out;
   resp::ReplyWriter{out, session_.protocol}.value(call.reply);
   const auto wrote = call.wrote;
+  if (call.reply.is_error()) note_error(call);
   thread_.await_commit(*this, call.position);
   answer_wait(out);
   if (wrote) port().opened().look_after_log(true);

@@ -84,14 +84,15 @@ class Connection final : public loop::Stream, private engine::Guard {
     return !closing_ && !call_ && !paused_by_client_ && !is_ahead_ && !delayed_;
   }
   std::size_t serve_all(std::string_view bytes);
-  void serve(Words words);
-  bool is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply);
+  void serve(Words words, const resp::CommandSpec* spec);
+  bool is_refused(Words words, const resp::CommandSpec* spec, const Verb* verb, WireReply& reply);
   front::Denied denied_to_user(Words words, const resp::CommandSpec* spec);
   void execute(Words words, const resp::CommandSpec* spec, WireReply& reply);
   void pong(Words words, WireReply& reply);
   void wait(Words words, engine::Block&& block);
   void time_out();
   void end_wait() noexcept;
+  void note_error(const engine::WaitingCall& call);
   void answer_wait(std::string_view reply);
   void queue(Words words, const resp::CommandSpec* spec, WireReply& reply);
   bool is_paused(const resp::CommandSpec* spec);

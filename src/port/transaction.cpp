@@ -19,7 +19,7 @@ void Connection::multi(Words, WireReply& reply) {
 void Connection::queue(Words words, const resp::CommandSpec* spec, WireReply& reply) {
   const auto& engine = port().engine().engine();
   const bool is_known = spec && (verb_of(*spec) || engine.offered(spec));
-  if (is_known && spec->has(resp::flag_no_multi)) {
+  if (spec && spec->has(resp::flag_no_multi)) {
     spoilt_ = true;
     return reply.error("ERR Command not allowed inside a transaction");
   }
@@ -66,6 +66,7 @@ void Connection::exec(Words, WireReply& reply) {
         (this->*verb->serve)(words, reply);
       else
         context.engine().execute(context, words, reply);
+      if (reply.is_error()) context.engine().note_error(spec, true, reply.text().substr(1));
       if (tracking_ && spec) track(words, *spec);
     }
   });

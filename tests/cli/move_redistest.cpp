@@ -1,6 +1,7 @@
 /// `sluice engine move`: all keys from one store to another, while programs run.
 #include <atomic>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "cli/program.hpp"

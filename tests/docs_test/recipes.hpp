@@ -49,6 +49,10 @@ inline const std::vector<Recipe> recipes{
      "app:order:2 held",
      "echo left; redis-cli keys 'redisson_lock_token:{app:order*'",
      "left\nredisson_lock_token:{app:order:2}\n"},
+    // embedded.md
+    {"sluice engine move redis://127.0.0.1:6379 embedded:/var/lib/app --hold 10m",
+     "127.0.0.1:6379=127.0.0.1:$PORT|/var/lib/app=$PWD/moved|10m=10ms", "redis-cli set moved yes",
+     "sluice engine dump $PWD/moved", "\nyes\r\n"},
     // ids.md
     {"sluice id customer-id --count 3", "", "", "redis-cli exists customer-id", "\n1\n"},
     {"sluice id --explain ID", "ID=5733023744001", "", "", "issued"},

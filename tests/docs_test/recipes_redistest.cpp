@@ -40,7 +40,8 @@ bool is_left_out(const std::string& page) {
 /// or one of the program's that changes something.
 bool is_recipe(const std::string& text) {
   static const std::regex ours{
-      R"(sluice (--store \S+ )?((number|id|lock|semaphore|latch) |(sale|room|bloom) \S+ )\S)"};
+      R"(sluice (--store \S+ )?((number|id|lock|semaphore|latch) |(sale|room|bloom) \S+ )\S)"
+      R"(|sluice engine move \S)"};
   if (text.contains("redis-cli ") ||
       std::regex_search(text, ours, std::regex_constants::match_continuous))
     return true;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/sip_hash.hpp"
 
@@ -19,7 +20,7 @@ const std::string mark = "sluice-move:source";
 constexpr std::string_view keys_a_scan = "500";
 constexpr std::size_t keys_a_batch = 100;
 constexpr std::size_t small_tail = 200;  // of keys: writes wait for them
-constexpr int most_rounds = 50;
+constexpr int most_vain_rounds = 5;
 constexpr auto pause_length = 15s;  // after that a killed move holds nothing up
 constexpr auto told_each = 1s;
 constexpr milliseconds clocks_differ = 2s;
@@ -116,8 +117,7 @@ std::uint64_t Move::gaps() {
 }
 
 void Move::look_around(std::string_view what, std::int64_t count) {
-  if (options_.stop.stop_requested())
-    throw Error{Errc::closed, "it was stopped: run it again, and it goes on"};
+  if (options_.stop.stop_requested()) throw Error{Errc::closed, "it was stopped"};
   const auto now = system_clock().steady();
   if (paused_ != SteadyTime{} && now - renewed_ > renewal) pause();
   if (now - told_ < told_each) return;
@@ -208,11 +208,18 @@ std::set<std::string> Move::take_tail() {
 
 /// Until what changes while it is copied is little, or does not become less.
 void Move::copy_tail() {
-  for (int round = 0; round < most_rounds; ++round) {
+  auto least = std::numeric_limits<std::size_t>::max();
+  for (int vain = 0; vain < most_vain_rounds;) {
     const auto names = take_tail();
     for_names(names, [this](int database, Keys keys) { copy(database, keys); });
     if (names.size() <= small_tail) return;
+    vain = names.size() < least ? 0 : vain + 1;
+    least = std::min(least, names.size());
   }
+  options_.tell(
+      fmt::format("keys change as fast as they are copied, {} at a time: the pause of "
+                  "writes takes as long as that",
+                  least));
 }
 
 void Move::compare_all() {
@@ -281,9 +288,12 @@ bool Move::try_to_switch(std::uint64_t gaps_before) {
 bool Move::run() {
   check_target();
   check_source();
-  if (!options_.is_still)
+  if (!options_.is_still) {
+    pause();  // that it may is known before hours of copying
+    unpause();
     for (std::size_t master = 0; master < source_.masters(); ++master)
       tails_.push_back(std::make_unique<Tail>(source_.master(master)));
+  }
   target_.in(0).run({"SET", mark, source_.name()}).get();
   for (bool is_first = true;; is_first = false) {
     const auto before = gaps();

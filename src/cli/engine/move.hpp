@@ -1,5 +1,5 @@
 /// Moves all keys of a store to another, while programs run on it. See
-/// docs/decisions/0049-all-keys-move-to-another-store.md.
+/// docs/decisions/0054-all-keys-move-to-another-store.md.
 ///
 /// Guarantee: the source is read alone. When it ends well, the target has what the source had when
 ///   writes were paused, each key compared as its type's own commands show it, with the time when

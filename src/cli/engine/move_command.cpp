@@ -37,6 +37,17 @@ void tell_end(const EngineArgs& args, const Move& move) {
   flush_output();
 }
 
+/// False: keys were refused, or it was stopped.
+bool run(Move& move, const StopOnSignal& signals) {
+  try {
+    return move.run();
+  } catch (const Error&) {
+    if (!signals.token().stop_requested()) throw;
+    complain("it was stopped: run it again, and it goes on");
+    return false;
+  }
+}
+
 int move_keys(const EngineArgs& args) {
   const StopOnSignal signals;  // before any other thread
   Move move{{.source = args.source,
@@ -46,7 +57,8 @@ int move_keys(const EngineArgs& args) {
              .compares_all = args.compares_all,
              .stop = signals.token(),
              .tell = [](std::string_view line) { complain_line(line); }}};
-  const bool moved = move.run();
+  const bool moved = run(move, signals);
+  if (!moved && move.refused().empty()) return exit_refused;
   for (const auto& [key, why] : move.refused())
     complain("refused: '{}' of database {}: {}", key.second, key.first, why);
   tell_end(args, move);

@@ -27,7 +27,8 @@ RedisEngine::RedisEngine(std::uint64_t seed) : Engine(seed) {
                             stream_group_commands,
                             stream_claim_commands,
                             server_commands,
-                            script_commands})
+                            script_commands,
+                            function_commands})
     add(family());
   set_scripts(scripts_);
 }

@@ -1,5 +1,6 @@
 // The engine as a server: PING, TIME, databases, publishing, INFO, CONFIG, COMMAND.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -135,8 +136,44 @@ std::string server_section(Context& context) {
       (context.now_us() - engine.started_us) / 1'000'000);
 }
 
+std::string memory_section(Context& context) {
+  const auto memory = ::mallinfo2();
+  return fmt::format("used_memory:{}\r\nnumber_of_cached_scripts:{}\r\n",
+                     memory.uordblks + memory.hblkhd, context.engine().scripts().size());
+}
+
+std::string persistence_section(Context& context) {
+  return fmt::format("loading:0\r\nrdb_changes_since_last_save:{}\r\n",
+                     context.engine().changes_made);
+}
+
 std::string stats_section(Context& context) {
-  return fmt::format("total_commands_processed:{}\r\n", context.engine().commands_run);
+  const auto& engine = context.engine();
+  std::uint64_t errors = 0;
+  for (const auto& [kind, count] : engine.errors) errors += count;
+  return fmt::format(
+      "total_commands_processed:{}\r\nexpired_keys:{}\r\ntotal_error_replies:{}\r\n",
+      engine.commands_run, engine.keys_expired, errors);
+}
+
+/// How long commands take is not measured: that would cost each of them as much as a lookup.
+std::string commandstats_section(Context& context) {
+  std::string text;
+  for (const auto& command : context.engine().commands()) {
+    const auto& counts = context.engine().counts[command.spec->index];
+    if (counts.calls + counts.rejected + counts.failed > 0)
+      text += fmt::format(
+          "cmdstat_{}:calls={},usec=0,usec_per_call=0.00,rejected_calls={},failed_calls={}\r\n",
+          command.spec->name, counts.calls, counts.rejected, counts.failed);
+  }
+  return text;
+}
+
+std::string errorstats_section(Context& context) {
+  std::string text;
+  for (const auto& [kind, count] : context.engine().errors)
+    text += fmt::format("errorstat_{}:count={}\r\n", kind, count);
+  return text;
 }
 
 std::string replication_section(Context&) { return "role:master\r\nconnected_slaves:0\r\n"; }
@@ -158,25 +195,29 @@ struct InfoSection {
   std::string_view name;
   std::string_view title;
   std::string (*text)(Context&);
+  bool is_default = true;
 };
 constexpr InfoSection sections[] = {
     {"server", "Server", server_section},       {"clients", "Clients", empty_section},
-    {"memory", "Memory", empty_section},        {"persistence", "Persistence", empty_section},
+    {"memory", "Memory", memory_section},       {"persistence", "Persistence", persistence_section},
     {"stats", "Stats", stats_section},          {"replication", "Replication", replication_section},
-    {"keyspace", "Keyspace", keyspace_section},
+    {"commandstats", "Commandstats", commandstats_section, false},
+    {"errorstats", "Errorstats", errorstats_section}, {"keyspace", "Keyspace", keyspace_section},
 };
 
 void info(Context& context, Words words, Reply& reply) {
   const auto names = words.subspan(1);
-  const auto wanted = [&](std::string_view name) {
-    return names.empty() || std::ranges::any_of(names, [&](std::string_view word) {
-             return is_word(word, name) || is_word(word, "default") || is_word(word, "all") ||
-                    is_word(word, "everything");
+  const auto wanted = [&](const InfoSection& section) {
+    return (names.empty() && section.is_default) ||
+           std::ranges::any_of(names, [&](std::string_view word) {
+             return is_word(word, section.name) || is_word(word, "all") ||
+                    is_word(word, "everything") ||
+                    (is_word(word, "default") && section.is_default);
            });
   };
   std::string text;
   for (const auto& section : sections) {
-    if (!wanted(section.name)) continue;
+    if (!wanted(section)) continue;
     if (!text.empty()) text += "\r\n";
     text += fmt::format("# {}\r\n{}", section.title, section.text(context));
     if (context.engine().more_info) context.engine().more_info(section.name, text);
@@ -221,7 +262,10 @@ void config_set(Context& context, Words words, Reply& reply) {
 }
 
 void config_resetstat(Context& context, Words, Reply& reply) {
-  context.engine().commands_run = 0;
+  auto& engine = context.engine();
+  engine.commands_run = engine.keys_expired = 0;
+  std::ranges::fill(engine.counts, Engine::CommandCounts{});
+  engine.errors.clear();
   reply.ok();
 }
 
@@ -381,6 +425,7 @@ CommandRows server_commands() noexcept {
       {"echo", echo},
       {"flushall", flushall},
       {"flushdb", flushdb},
+      {"function|help", help},
       {"info", info},
       {"lolwut", lolwut},
       {"memory|help", help},

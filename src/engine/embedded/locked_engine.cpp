@@ -232,6 +232,7 @@ Executed LockedEngine::Section::execute_together(Session& session, Reply& reply,
 }
 
 void LockedEngine::finish(Context& context, Executed& executed, int database) {
+  engine_.changes_made += context.changes();
   // In memory nothing is logged. What was published was heard.
   executed.wrote =
       context.changes() > 0 || !context.effects().empty() || !context.published().empty();

@@ -241,6 +241,7 @@ constexpr KnownRefusal known_refusals[] = {
     {"zrank", "ERR wrong number of arguments", true},  // by a script: since 7.2 there may be more
     {"zrevrank", "ERR wrong number of arguments", true},
     {"select", "ERR DB index is out of range", true},
+    {"function", "ERR Unknown option given: ", true},  // of which 128 characters are shown
     {"xadd", "ERR ", true},
     {"xinfo", "ERR ", true},
     {"xread", "ERR ", true},

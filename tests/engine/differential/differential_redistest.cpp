@@ -249,6 +249,10 @@ TEST(Differential, DistinctElements) {
   expect_same({.templates = distinct_templates, .commands = 1000, .seeds = rounds(20U)});
 }
 
+TEST(Differential, Functions) {
+  expect_same({.templates = function_templates, .commands = 100, .seeds = rounds(150U)});
+}
+
 /// Texts of JSON with each byte at each place: instead of what is there, and before it.
 TEST(Differential, R08_EachByteAtEachPlaceOfJson) {
   RedisServer server;
