@@ -120,9 +120,8 @@ void Connection::serve(Words words, const resp::CommandSpec* spec) {
   }
   const bool is_error = out.size() > before && out[before] == '-';
   if (is_error)
-    thread_.section().engine().note_error(
-        spec, is_run && spec && spec->arity_fits(words.size()),
-        std::string_view{out}.substr(before + 1));
+    thread_.section().engine().note_error(spec, is_run && spec && spec->arity_fits(words.size()),
+                                          std::string_view{out}.substr(before + 1));
   const bool is_push = verb && verb->answers_by_push() && !is_error;
   if (reply_mode_.is_muted() && !is_push) out.resize(before);
   if (!call_) reply_mode_.served();

@@ -151,9 +151,8 @@ std::string stats_section(Context& context) {
   const auto& engine = context.engine();
   std::uint64_t errors = 0;
   for (const auto& [kind, count] : engine.errors) errors += count;
-  return fmt::format(
-      "total_commands_processed:{}\r\nexpired_keys:{}\r\ntotal_error_replies:{}\r\n",
-      engine.commands_run, engine.keys_expired, errors);
+  return fmt::format("total_commands_processed:{}\r\nexpired_keys:{}\r\ntotal_error_replies:{}\r\n",
+                     engine.commands_run, engine.keys_expired, errors);
 }
 
 /// How long commands take is not measured: that would cost each of them as much as a lookup.
@@ -198,11 +197,15 @@ struct InfoSection {
   bool is_default = true;
 };
 constexpr InfoSection sections[] = {
-    {"server", "Server", server_section},       {"clients", "Clients", empty_section},
-    {"memory", "Memory", memory_section},       {"persistence", "Persistence", persistence_section},
-    {"stats", "Stats", stats_section},          {"replication", "Replication", replication_section},
+    {"server", "Server", server_section},
+    {"clients", "Clients", empty_section},
+    {"memory", "Memory", memory_section},
+    {"persistence", "Persistence", persistence_section},
+    {"stats", "Stats", stats_section},
+    {"replication", "Replication", replication_section},
     {"commandstats", "Commandstats", commandstats_section, false},
-    {"errorstats", "Errorstats", errorstats_section}, {"keyspace", "Keyspace", keyspace_section},
+    {"errorstats", "Errorstats", errorstats_section},
+    {"keyspace", "Keyspace", keyspace_section},
 };
 
 void info(Context& context, Words words, Reply& reply) {
@@ -211,8 +214,7 @@ void info(Context& context, Words words, Reply& reply) {
     return (names.empty() && section.is_default) ||
            std::ranges::any_of(names, [&](std::string_view word) {
              return is_word(word, section.name) || is_word(word, "all") ||
-                    is_word(word, "everything") ||
-                    (is_word(word, "default") && section.is_default);
+                    is_word(word, "everything") || (is_word(word, "default") && section.is_default);
            });
   };
   std::string text;

@@ -137,7 +137,7 @@ class Engine {
     std::uint64_t rejected = 0;  ///< errors before it was run
     std::uint64_t failed = 0;    ///< errors after that
   };
-  std::vector<CommandCounts> counts;  ///< by CommandSpec::index
+  std::vector<CommandCounts> counts;                         ///< by CommandSpec::index
   std::map<std::string, std::uint64_t, std::less<>> errors;  ///< by their first word
   /// A client got an error. `spec` may be null.
   void note_error(const resp::CommandSpec* spec, bool ran, std::string_view error);
