@@ -101,6 +101,18 @@ TEST_P(TrackingContract, TellsOfWhatExpires) {
   EXPECT_TRUE(told.hears("{t}:by itself"));
 }
 
+/// Also where one expires much later: it had a timer before.
+TEST_P(TrackingContract, TellsOfEachThatExpires) {
+  run({"SET", "{t}:much later", "1", "PX", "600000"});
+  for (const auto* const key : {"{t}:one", "{t}:two", "{t}:three"}) {
+    run({"SET", key, "1", "PX", "150"});
+    const auto is_set = [&](const Message& message) { return message.payload == key; };
+    ASSERT_TRUE(told.wait_until(is_set));
+    told.forget();
+    EXPECT_TRUE(told.hears(key));
+  }
+}
+
 TEST_P(TrackingContract, TellsOfAllThatIsFlushed) {
   run({"SET", "{t}:a", "1"});
   for (const auto* const flush : {"FLUSHALL", "FLUSHDB"}) {

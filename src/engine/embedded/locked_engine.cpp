@@ -72,14 +72,14 @@ LockedEngine::LockedEngine(Clock& clock, const ScriptLimits& scripts)
 }
 
 void LockedEngine::close() {
-  std::vector<std::unique_ptr<Clock::TimerId>> timers;
+  std::vector<std::unique_ptr<ExpiryTimer>> timers;
   {
     const std::unique_lock lock{mutex_};
     expiry_planned_ms_ = Keyspace::never;  // a timer that runs now sets no other
     timers.swap(expiry_timers_);
     log_to(nullptr);
   }
-  for (const auto& timer : timers) clock_.cancel(*timer);
+  for (const auto& timer : timers) clock_.cancel(timer->id);
 }
 
 void LockedEngine::go_on_from(std::int64_t last_second) {
@@ -147,6 +147,7 @@ void LockedEngine::keep_time_left(std::int64_t step_us, std::int64_t now_us) {
   if (committer_) committer_->append(context.effects(), now_us);
   engine_.find_soonest_expiry();
   if (expiry_planned_ms_ > 0) expiry_planned_ms_ += by_ms;
+  for (const auto& timer : expiry_timers_) timer->at_ms += by_ms;
 }
 
 std::optional<std::string> LockedEngine::before_write(const resp::CommandSpec& spec, Words words) {
@@ -362,11 +363,11 @@ void LockedEngine::plan_expiry(std::int64_t now_us) {
   const auto now = now_us / 1000;
   const auto at = std::max(first + 1, now + (first < now ? expiry_backlog_ms : expiry_grain_ms));
   if (expiry_planned_ms_ != 0 && expiry_planned_ms_ <= at + expiry_grain_ms) return;
-  auto timer = std::make_unique<Clock::TimerId>();
-  auto& id = *timer;
-  expiry_timers_.push_back(std::move(timer));
+  expiry_timers_.push_back(std::make_unique<ExpiryTimer>(at));
+  auto& timer = *expiry_timers_.back();
   try {
-    id = clock_.after(std::chrono::milliseconds{at - now}, [this, &id] { expire_in_time(&id); });
+    timer.id = clock_.after(std::chrono::milliseconds{at - now},
+                            [this, &timer] { expire_in_time(timer); });
   } catch (...) {
     expiry_timers_.pop_back();
     throw;
@@ -374,11 +375,14 @@ void LockedEngine::plan_expiry(std::int64_t now_us) {
   expiry_planned_ms_ = at;
 }
 
-void LockedEngine::expire_in_time(const Clock::TimerId* own) {
+void LockedEngine::expire_in_time(const ExpiryTimer& own) {
   Section section{*this};
   if (expiry_planned_ms_ == Keyspace::never) return;  // closing
-  std::erase_if(expiry_timers_, [&](const auto& timer) { return timer.get() == own; });
-  if (expiry_timers_.empty()) expiry_planned_ms_ = 0;
+  std::erase_if(expiry_timers_, [&](const auto& timer) { return timer.get() == &own; });
+  expiry_planned_ms_ = 0;
+  for (const auto& timer : expiry_timers_)
+    if (expiry_planned_ms_ == 0 || timer->at_ms < expiry_planned_ms_)
+      expiry_planned_ms_ = timer->at_ms;
   const auto now = now_us();
   expire(now, expired_by_timer);
   if (!signalled_.empty()) section.serve_waiting();

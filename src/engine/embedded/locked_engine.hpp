@@ -210,7 +210,11 @@ class LockedEngine {
   void tell(Context& context, int database, const Session* by);
   void expire(std::int64_t now_us, std::size_t most);
   void plan_expiry(std::int64_t now_us);
-  void expire_in_time(const Clock::TimerId* own);
+  struct ExpiryTimer {
+    std::int64_t at_ms;
+    Clock::TimerId id{};
+  };
+  void expire_in_time(const ExpiryTimer& own);
 
   Clock& clock_;
   TurnMutex mutex_;
@@ -227,7 +231,7 @@ class LockedEngine {
   std::vector<KeyOfDatabase> signalled_;
 
   std::int64_t expiry_planned_ms_ = 0;  // when the earliest timer runs; 0: there is none
-  std::vector<std::unique_ptr<Clock::TimerId>> expiry_timers_;
+  std::vector<std::unique_ptr<ExpiryTimer>> expiry_timers_;
 };
 
 }  // namespace sluice::engine

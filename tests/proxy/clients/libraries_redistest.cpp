@@ -1,5 +1,6 @@
-/// Client libraries, as they are installed, through the proxy and at an engine's port: each has a script in this folder.
-/// A library that is not here is passed over (docs/testing.md says how to have those of node).
+/// Client libraries, as they are installed, through the proxy and at an engine's port: each has
+/// a script in this folder. A library that is not here is passed over (docs/testing.md says how to
+/// have those of node).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
