@@ -30,7 +30,7 @@ set(sluice_sanitizer_table
   "move_redistest | none | none | it starts programs and compares what servers have"
   "programs_test | none | none | it starts programs and reads what they print"
   # contract
-  "contract_redistest | but */embedded_folder */redis */secure */sentinel */proxied | none | primitives on memory and on the Store that has most to do itself; each Store has tests of its own, with its threads"
+  "contract_redistest | but */embedded_folder */redis */secure */sentinel */proxied */served */kept | none | primitives on memory and on the Store that has most to do itself; each Store has tests of its own, with its threads"
   "moving_slot_redistest | none | none | what servers do with scripts is shown, and no code of ours"
   "scarcity_redistest | none | none | its functions take the place of libc's, as a sanitizer's do"
   "foreign_keys_redistest | none | none | what scripts do with keys of another type, and no code of ours"
@@ -71,6 +71,8 @@ set(sluice_sanitizer_table
   "open_test | all | none | one thread"
   "open_redistest | all | none | one thread"
   # port
+  "port_test | all | all | "
+  "port_program_test | none | none | a program that is killed: what it calls is in port_test"
   "port_settings_test | all | none | one thread"
   # proxy
   "proxy_libraries_redistest | none | none | other people's clients and what they say; what the proxy does then is in the tests of flow"

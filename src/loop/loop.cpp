@@ -20,6 +20,8 @@ using std::chrono::milliseconds;
   throw std::system_error{errno, std::generic_category(), what};
 }
 
+constexpr std::uint32_t events_of_stream = EPOLLIN | EPOLLRDHUP | EPOLLET;
+
 void watch_descriptor(int epoll, int descriptor, std::uint32_t events, void* tag) {
   epoll_event event{};
   event.events = events;
@@ -41,8 +43,14 @@ Loop::Loop(Clock& clock)
 Loop::~Loop() { graveyard_.clear(); }
 
 void Loop::add(int descriptor, EventHandler& handler) {
-  watch_descriptor(epoll_.number(), descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-                   &handler);
+  watch_descriptor(epoll_.number(), descriptor, events_of_stream | EPOLLOUT, &handler);
+}
+
+void Loop::tell_of_room(int descriptor, EventHandler& handler, bool tells) noexcept {
+  epoll_event event{};
+  event.events = events_of_stream | (tells ? EPOLLOUT : 0U);
+  event.data.ptr = &handler;
+  ::epoll_ctl(epoll_.number(), EPOLL_CTL_MOD, descriptor, &event);
 }
 
 void Loop::add_listener(int descriptor, EventHandler& handler) {

@@ -2,7 +2,7 @@
 /// each connection that has something to send.
 ///
 /// Descriptors are registered once, edge-triggered for both directions, so that epoll_ctl is not
-/// called again. A handler that has bytes to send calls flush_later(), and is flushed once at the
+/// called again for TCP. A handler that has bytes to send calls flush_later(), and is flushed once at the
 /// end of the turn, however many requests went by.
 ///
 /// Threads: one, except post().
@@ -52,6 +52,8 @@ class Loop {
 
   /// Throws std::system_error.
   void add(int descriptor, EventHandler& handler);
+  /// Whether the handler of a descriptor that was added is told of room to write; at first it is.
+  void tell_of_room(int descriptor, EventHandler& handler, bool tells) noexcept;
   /// A listening socket, which several loops may share: level-triggered, and one of them is
   /// woken.
   void add_listener(int descriptor, EventHandler& handler);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/socket.hpp"
+
 namespace sluice::loop {
 namespace {
 
@@ -17,6 +19,7 @@ Stream::~Stream() { detach(); }
 
 void Stream::attach(std::unique_ptr<net::Transport> transport) {
   loop_.add(transport->descriptor(), *this);
+  is_unix_ = transport->short_read_drains() && net::is_unix(transport->descriptor());
   transport_ = std::move(transport);
 }
 
@@ -51,10 +54,17 @@ void Stream::ready(Readiness readiness) {
               (readiness.writable && transport_->wants_to_read().write);
   if (readiness.writable && !writable_) {
     writable_ = true;
+    heed_room(false);
     writable();
     if (!closed()) flush();
   }
   if (!closed() && readable_) read();
+}
+
+/// A unix socket tells of room after each message that its peer has read: a turn for nothing, unless
+/// something waits for room.
+void Stream::heed_room(bool heeds) noexcept {
+  if (is_unix_) loop_.tell_of_room(descriptor(), *this, heeds);
 }
 
 void Stream::resume() {
@@ -119,7 +129,10 @@ void Stream::flush() {
     const auto sent = transport_->write_some(out_.view());
     switch (sent.outcome) {
       case Outcome::moved: out_.drop(sent.bytes); break;
-      case Outcome::would_block: writable_ = false; break;
+      case Outcome::would_block:
+        writable_ = false;
+        heed_room(true);
+        break;
       case Outcome::closed: return ended(0);
       case Outcome::failed:
         if (!sent.is_refused() || paused_ || !heeds_last_words()) return ended(sent.error);

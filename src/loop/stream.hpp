@@ -101,6 +101,7 @@ class Stream : public EventHandler {
   static constexpr std::size_t huge = std::size_t{1} << 20;
 
   void read();
+  void heed_room(bool heeds) noexcept;
   bool take_leftovers();
 
   std::unique_ptr<net::Transport> transport_;
@@ -111,6 +112,7 @@ class Stream : public EventHandler {
   bool writable_ = false;
   bool hung_up_ = false;
   bool paused_ = false;
+  bool is_unix_ = false;
 };
 
 }  // namespace sluice::loop

@@ -62,6 +62,12 @@ int connect_error(int descriptor) noexcept {
   return ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
+bool is_unix(int descriptor) noexcept {
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  return ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
+}
+
 bool is_readable(int descriptor) noexcept {
   pollfd one{descriptor, POLLIN, 0};
   return ::poll(&one, 1, 0) > 0;

@@ -11,6 +11,7 @@ namespace sluice::net {
 int connect_error(int descriptor) noexcept;
 /// There is something to read, or the end.
 bool is_readable(int descriptor) noexcept;
+bool is_unix(int descriptor) noexcept;
 
 class Socket final : public Transport {
  public:

@@ -4,6 +4,7 @@
 #include "port/connection.hpp"
 #include "resp/command_table.hpp"
 #include "resp/glob.hpp"
+#include "resp/letters.hpp"
 #include "resp/writer.hpp"
 
 namespace sluice::port {
@@ -104,8 +105,23 @@ void Audience::touch_all(std::optional<int> database) {
   for (const auto& [key, watchings] : watched_) {
     if (database && key.database != *database) continue;
     for (Watching* const watching : watchings)
-      if (watching->keys.at(key)) watching->is_dirty = true;
+      if (watching->keys.at(key) || engine_.has_key(key)) watching->is_dirty = true;
   }
+}
+
+void Audience::touch_changed(std::string_view name, Words words,
+                             std::span<const std::size_t> keys, int database,
+                             const engine::Session* by) {
+  const auto touch_at = [&](std::size_t at, int in) { touch({in, std::string{words[at]}}, by); };
+  if (name == "copy") {
+    const bool elsewhere = words.size() > 4 && resp::is_word(words[3], "db");
+    return touch_at(2, elsewhere ? parse_integer<int>(words[4]).value_or(database) : database);
+  }
+  if (name == "move") touch_at(1, parse_integer<int>(words[2]).value_or(database));
+  // Others than the first are read alone.
+  if (name == "bitop" || name == "pfmerge" || name.ends_with("store")) keys = keys.first(1);
+  if (name == "sort" || name.starts_with("georadius")) keys = keys.last(1);
+  for (const auto at : keys) touch_at(at, database);
 }
 
 void Audience::changed(const std::vector<std::vector<std::string>>& effects, int database,
@@ -120,15 +136,17 @@ void Audience::changed(const std::vector<std::vector<std::string>>& effects, int
     }
     const auto* const spec = resp::find_command(words);
     if (!spec) continue;
-    if (!resp::keys_of(*spec, words, positions) || positions.empty()) {
-      const bool here = spec->name == "flushdb";
-      touch_all(here ? std::optional{database} : std::nullopt);
+    if (spec->name == "flushdb" || spec->name == "flushall" || spec->name == "swapdb") {
+      std::vector<std::optional<int>> databases{std::nullopt};
+      if (spec->name == "flushdb") databases = {database};
+      if (spec->name == "swapdb")
+        databases = {parse_integer<int>(words[1]), parse_integer<int>(words[2])};
+      for (const auto in : databases) touch_all(in);
       trackers_.all_changed();
+      continue;
     }
-    for (const auto at : positions) {
-      touch({database, effect[at]}, by);
-      if (spec->name == "copy" || spec->name == "move") touch_all(std::nullopt);
-    }
+    if (!resp::keys_of(*spec, words, positions) || positions.empty()) continue;
+    touch_changed(spec->name, words, positions, database, by);
   }
 }
 

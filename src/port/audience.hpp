@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ struct Watching {
 class Audience final : public engine::Audience {
  public:
   using Names = std::set<std::string, std::less<>>;
+
+  explicit Audience(engine::LockedEngine& engine) : engine_(engine) {}
 
   /// False: it does so already, or did not.
   bool listen(Connection& connection, Listening kind, std::string_view name);
@@ -57,9 +60,13 @@ class Audience final : public engine::Audience {
     return listeners_[static_cast<std::size_t>(kind)];
   }
   void touch(const engine::KeyOfDatabase& key, const engine::Session* by);
-  /// All keys of a database, or of all, that were there.
+  /// All keys of a database, or of all, that were there; or are there now.
   void touch_all(std::optional<int> database);
+  /// Those of a command's keys that it changes.
+  void touch_changed(std::string_view name, Words words, std::span<const std::size_t> keys,
+                     int database, const engine::Session* by);
 
+  engine::LockedEngine& engine_;
   Listeners listeners_[3];
   std::map<engine::KeyOfDatabase, std::set<Watching*>> watched_;
   Trackers trackers_;

@@ -62,9 +62,11 @@ std::size_t Connection::consume(std::string_view bytes) {
   thread_.leave();
   deliver();
   if (closed()) return 0;
+  if (closing_) return close_later(), bytes.size();
   if ((!user_ || budgeted_ != 0) && !keeps_within_budget(bytes.size() - used)) return close(), 0;
-  if (!reads() && !closing_) pause();
-  return closing_ ? bytes.size() : used;
+  if (paused_by_client_ && has_hung_up()) return close(), 0;
+  if (!reads()) pause();
+  return used;
 }
 
 std::size_t Connection::serve_all(std::string_view bytes) {
@@ -86,11 +88,13 @@ std::size_t Connection::serve_all(std::string_view bytes) {
     }
     const auto size = parser->size();
     if (const auto words = parser->words(); !words.empty()) {
-      if (is_paused(resp::find_command(words))) {
+      const auto* const spec = resp::find_command(words);
+      if (is_paused(spec)) {
         paused_by_client_ = true;
         break;  // it comes again
       }
-      serve(words);
+      serve(words, spec);
+      if (thread_.out().size() > most_ahead) is_ahead_ = true;
     }
     parser_.reset();
     used += size;
@@ -98,14 +102,15 @@ std::size_t Connection::serve_all(std::string_view bytes) {
   return used;
 }
 
-void Connection::serve(Words words) {
+void Connection::serve(Words words, const resp::CommandSpec* spec) {
+  if (is_listening() || tracking_) take_mail();
   auto& out = thread_.out();
   const auto before = out.size();
   WireReply reply{out, session_};
-  const auto* const spec = resp::find_command(words);
+  const auto* const verb = spec ? verb_of(*spec) : nullptr;
   last_command_ = spec;
-  if (!is_refused(words, spec, reply)) {
-    const auto* const verb = spec ? verb_of(*spec) : nullptr;
+  const bool is_run = !is_refused(words, spec, verb, reply);
+  if (is_run) {
     if (in_transaction_ && !(verb && verb->ends_queue))
       queue(words, spec, reply);
     else if (verb)
@@ -113,16 +118,22 @@ void Connection::serve(Words words) {
     else
       execute(words, spec, reply);
   }
-  if (reply_mode_.is_muted()) out.resize(before);
-  reply_mode_.served();
+  const bool is_error = out.size() > before && out[before] == '-';
+  if (is_error)
+    thread_.section().engine().note_error(
+        spec, is_run && spec && spec->arity_fits(words.size()),
+        std::string_view{out}.substr(before + 1));
+  const bool is_push = verb && verb->answers_by_push() && !is_error;
+  if (reply_mode_.is_muted() && !is_push) out.resize(before);
+  if (!call_) reply_mode_.served();
 }
 
-bool Connection::is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply) {
+bool Connection::is_refused(Words words, const resp::CommandSpec* spec, const Verb* verb,
+                            WireReply& reply) {
   if (!user_ && !(spec && spec->has(resp::flag_no_auth))) {
     reply.error("NOAUTH Authentication required.");
     return true;
   }
-  const auto* const verb = spec ? verb_of(*spec) : nullptr;
   if (session_.protocol == 2 && is_listening() && !(verb && verb->while_listening) &&
       !(spec && spec->name == "ping")) {
     reply.error(
@@ -177,6 +188,7 @@ void Connection::pong(Words words, WireReply& reply) {
 // --- waiting ---
 
 void Connection::wait(Words words, engine::Block&& block) {
+  if (has_hung_up()) return close_later();  // nobody would have what it waits for
   const auto call = std::make_shared<PortCall>(words, thread_, id_);
   call->session = session_;
   const auto timeout = block.timeout_ms;
@@ -210,25 +222,35 @@ void Connection::end_wait() noexcept {
   waits_ = false;
 }
 
+void Connection::answer_wait(std::string_view reply) {
+  end_wait();
+  if (!reply_mode_.is_muted()) kept_ += reply;
+  reply_mode_.served();
+  committed();
+}
+
+void Connection::note_error(const engine::WaitingCall& call) {
+  const std::vector<std::string_view> words{call.words.begin(), call.words.end()};
+  engine::LockedEngine::Section section{port().engine()};
+  section.engine().note_error(resp::find_command(words), true, call.reply.as_text());
+}
+
 void Connection::served(engine::WaitingCall& call) {
   if (call_.get() != &call) return;
   std::string out;
   resp::ReplyWriter{out, session_.protocol}.value(call.reply);
   const auto wrote = call.wrote;
+  if (call.reply.is_error()) note_error(call);
   thread_.await_commit(*this, call.position);
-  end_wait();
-  kept_ += out;
-  deliver();
+  answer_wait(out);
   if (wrote) port().opened().look_after_log(true);
   if (!closed() && reads()) resume();
 }
 
 void Connection::stop_waiting(std::string_view reply) {
   if (!call_ || !thread_.section().stop_waiting(*call_)) return thread_.leave();
-  end_wait();
-  kept_ += reply;
+  answer_wait(reply);
   thread_.leave();
-  deliver();
   if (!closed() && reads()) resume();
 }
 
@@ -251,20 +273,13 @@ void Connection::end_pause() {
 
 // --- replies ---
 
-void Connection::deliver() {
-  auto& out = thread_.out();
-  if (thread_.in_hand() == nullptr && !out.empty()) {
-    kept_ += out;
-    out.clear();
-  }
-  committed();
+bool Connection::may_speak() const {
+  return !closed() && !delayed_ && thread_.is_committed(position_);
 }
 
-void Connection::committed() {
-  if (closed() || delayed_ || kept_.empty() || !thread_.is_committed(position_)) return;
-  write(kept_);
-  kept_.clear();
-  if (leaves_too_much()) return end_later();  // it may be told just now
+void Connection::speak(std::string_view bytes) {
+  write(bytes);
+  if (leaves_too_much()) return end_later();  // not at once: others are being told
   if (unsent() > most_ahead) is_ahead_ = true;
 }
 
@@ -280,18 +295,48 @@ bool Connection::leaves_too_much() {
   return loop_.now() - slow_since_ > limit.patience;
 }
 
+/// The replies to the requests that were in hand.
+void Connection::deliver() {
+  auto& out = thread_.out();
+  if (out.empty()) return;
+  if (kept_.empty() && may_speak()) {
+    speak(out);
+  } else {
+    kept_ += out;
+    committed();
+  }
+  out.clear();
+}
+
+void Connection::committed() {
+  if (!kept_.empty() && may_speak()) speak(std::exchange(kept_, {}));
+}
+
+/// What other threads say waits until this one has it, before a later reply.
 void Connection::say(std::string_view bytes) {
-  if (!thread_.is_here()) return thread_.mail(id_, std::string{bytes});
-  if (thread_.in_hand() == this)
-    thread_.out() += bytes;
-  else
-    hear(bytes);
+  const bool is_in_hand = thread_.is_here() && thread_.in_hand() == this;
+  const bool waits = !thread_.is_here() || (is_in_hand && reply_mode_.is_muted());
+  if (!waits) {
+    if (!mail_.empty()) hear(std::exchange(mail_, {}));
+    return hear(bytes);
+  }
+  if (mail_.empty()) thread_.fetch_mail(id_);
+  mail_ += bytes;
+}
+
+void Connection::take_mail() {
+  static_cast<void>(thread_.section());
+  if (!mail_.empty()) hear(std::exchange(mail_, {}));
 }
 
 void Connection::hear(std::string_view bytes) {
-  if (reply_mode_.is_muted()) return;
-  kept_ += bytes;
-  committed();
+  if (closing_) return;
+  if (thread_.in_hand() == this) {
+    thread_.out() += bytes;
+  } else {
+    kept_ += bytes;
+    committed();
+  }
 }
 
 void Connection::flushed() {
@@ -315,14 +360,18 @@ bool Connection::keeps_within_budget(std::size_t unread) {
 void Connection::ended(int) { close(); }
 
 void Connection::hung_up() {
-  if (call_) close();  // it reads nothing while it waits
+  if (call_ || paused_by_client_) close();  // it reads nothing while it waits
 }
 
 void Connection::end_later() {
+  if (!std::exchange(closing_, true)) thread_.close_soon(id_);
+}
+
+/// When all is written.
+void Connection::close_later() {
   closing_ = true;
-  thread_.loop().post([&thread = thread_, id = id_] {
-    if (Connection* const connection = thread.find(id)) connection->close();
-  });
+  pause();
+  loop_.flush_later(*this);
 }
 
 /// What others hold of it. Under the engine's lock.

@@ -58,9 +58,10 @@ class Connection final : public loop::Stream, private engine::Guard {
   void close() noexcept;
   /// At the next turn: those that are told just now are gone over.
   void end_later();
+  void close_later();
   void end_pause();
-  /// In its thread: it is told something.
-  void hear(std::string_view bytes);
+  /// In its thread: it is told what other threads have said.
+  void take_mail();
   /// CLIENT LIST's line. Under the engine's lock.
   std::string describe() const;
 
@@ -83,17 +84,22 @@ class Connection final : public loop::Stream, private engine::Guard {
     return !closing_ && !call_ && !paused_by_client_ && !is_ahead_ && !delayed_;
   }
   std::size_t serve_all(std::string_view bytes);
-  void serve(Words words);
-  bool is_refused(Words words, const resp::CommandSpec* spec, WireReply& reply);
+  void serve(Words words, const resp::CommandSpec* spec);
+  bool is_refused(Words words, const resp::CommandSpec* spec, const Verb* verb, WireReply& reply);
   front::Denied denied_to_user(Words words, const resp::CommandSpec* spec);
   void execute(Words words, const resp::CommandSpec* spec, WireReply& reply);
   void pong(Words words, WireReply& reply);
   void wait(Words words, engine::Block&& block);
   void time_out();
   void end_wait() noexcept;
+  void note_error(const engine::WaitingCall& call);
+  void answer_wait(std::string_view reply);
   void queue(Words words, const resp::CommandSpec* spec, WireReply& reply);
   bool is_paused(const resp::CommandSpec* spec);
   void deliver();
+  bool may_speak() const;
+  void speak(std::string_view bytes);
+  void hear(std::string_view bytes);
   bool leaves_too_much();
   void forget();
 
@@ -127,6 +133,7 @@ class Connection final : public loop::Stream, private engine::Guard {
   engine::Session session_{.database = 0, .protocol = 2, .guard = this};
   std::unique_ptr<resp::RequestParser> parser_;  // of a request that is not whole
   std::string kept_;                             // to be sent when the log has it
+  std::string mail_;                             // of other threads; under the engine's lock
   std::shared_ptr<engine::WaitingCall> call_;
   loop::Loop::TimerId call_timer_{};
   const SteadyTime begun_;

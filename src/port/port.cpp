@@ -26,6 +26,8 @@ Port::Port(engine::OpenedEngine& opened, PortSettings settings)
         endpoint, {.backlog = backlog, .permissions = settings_.unix_permissions}));
     if (!endpoint.is_unix()) endpoint.port = listeners_.back().port();
   }
+  for (std::size_t i = 0; i < std::max<std::size_t>(settings_.threads, 1); ++i)
+    threads_.push_back(std::make_unique<PortThread>(*this, listeners_));
   {
     const engine::LockedEngine::Section section{engine()};
     engine().set_audience(&audience_);
@@ -34,8 +36,6 @@ Port::Port(engine::OpenedEngine& opened, PortSettings settings)
         engine::event_letters(settings_.notified_events);
     tell_info();
   }
-  for (std::size_t i = 0; i < std::max<std::size_t>(settings_.threads, 1); ++i)
-    threads_.push_back(std::make_unique<PortThread>(*this, listeners_));
   for (const auto& thread : threads_) thread->start();
 }
 

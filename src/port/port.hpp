@@ -95,6 +95,7 @@ class Port {
   const net::TlsContext* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
   Clock& clock() noexcept { return opened_.engine().clock(); }
   std::uint64_t next_id() noexcept { return ++last_id_; }
+  PortThread& next_thread() noexcept { return *threads_[++dealt_ % threads_.size()]; }
 
   front::PlaceLimit& places() noexcept { return places_; }
   front::StrangerBudget& strangers() noexcept { return strangers_; }
@@ -118,11 +119,12 @@ class Port {
 
   engine::OpenedEngine& opened_;
   PortSettings settings_;
-  Audience audience_;
+  Audience audience_{opened_.engine()};
   std::map<std::uint64_t, Connection*> connections_;
   std::atomic<SteadyTime> paused_until_{SteadyTime::min()};
   std::atomic<bool> pauses_writes_alone_{false};
   std::atomic<std::uint64_t> last_id_{0};
+  std::atomic<std::size_t> dealt_{0};
   front::PlaceLimit places_;
   front::StrangerBudget strangers_;
   front::LoginThrottle logins_;

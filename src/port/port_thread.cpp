@@ -25,7 +25,8 @@ constexpr std::string_view protected_text =
     "of its own machine alone. Set a password (requirepass), or listen on the loopback.\r\n";
 
 bool is_of_this_machine(std::string_view peer) noexcept {
-  return peer == "unix" || peer.starts_with("127.") || peer.starts_with("[::1]");
+  return peer == "unix" || peer.starts_with("127.") || peer.starts_with("[::1]") ||
+         peer.starts_with("[::ffff:127.");
 }
 
 }  // namespace
@@ -36,7 +37,10 @@ class PortThread::Acceptor final : public loop::EventHandler {
       : thread_(thread), listener_(std::move(listener)), tls_(tls) {
     thread_.loop().add_listener(listener_.descriptor(), *this);
   }
-  ~Acceptor() override { thread_.loop().remove(listener_.descriptor()); }
+  ~Acceptor() override {
+    thread_.loop().cancel(rest_);
+    thread_.loop().remove(listener_.descriptor());
+  }
 
   void ready(Readiness) override {
     using Outcome = net::ServerSocket::Outcome;
@@ -44,7 +48,7 @@ class PortThread::Acceptor final : public loop::EventHandler {
       auto accepted = listener_.accept();
       if (accepted.outcome == Outcome::none) return;
       if (accepted.outcome != Outcome::accepted) return rest(accepted.error);
-      thread_.accept(std::move(accepted.socket), tls_);
+      thread_.deal(std::move(accepted.socket), tls_);
     }
   }
 
@@ -55,12 +59,14 @@ class PortThread::Acceptor final : public loop::EventHandler {
       log(LogLevel::error,
           fmt::format("a client cannot be accepted: {}", std::generic_category().message(error)));
     loop.remove(listener_.descriptor());
-    loop.after(rest_time, [this, &loop] { loop.add_listener(listener_.descriptor(), *this); });
+    rest_ =
+        loop.after(rest_time, [this, &loop] { loop.add_listener(listener_.descriptor(), *this); });
   }
 
   PortThread& thread_;
   net::ServerSocket listener_;
   const bool tls_;
+  loop::Loop::TimerId rest_{};
   RareLine failures_;
 };
 
@@ -98,6 +104,7 @@ void PortThread::start() {
 }
 
 void PortThread::serve() {
+  here_ = this;
   while (!ending_) loop_.turn(1h);
   acceptors_.clear();
   loop_.turn(0ms);  // what was asked is answered
@@ -161,6 +168,15 @@ Connection* PortThread::find(std::uint64_t id) noexcept {
   return found == connections_.end() ? nullptr : found->second.get();
 }
 
+/// The kernel wakes the same thread again and again as long as it is idle: they take turns.
+void PortThread::deal(net::Socket socket, bool tls) {
+  auto& next = port_.next_thread();
+  if (&next == this) return accept(std::move(socket), tls);
+  next.loop_.post([&next, tls, dealt = std::make_shared<net::Socket>(std::move(socket))] {
+    next.accept(std::move(*dealt), tls);
+  });
+}
+
 void PortThread::accept(net::Socket socket, bool tls) {
   const auto& settings = port_.settings();
   const bool is_open = settings.is_protected && users_.newcomer();
@@ -198,9 +214,16 @@ void PortThread::remove(Connection& connection) {
   port_.places().leave();
 }
 
-void PortThread::mail(std::uint64_t id, std::string bytes) {
-  loop_.post([this, id, bytes = std::move(bytes)] {
-    if (Connection* const connection = find(id)) connection->hear(bytes);
+void PortThread::close_soon(std::uint64_t id) {
+  loop_.post([this, id] {
+    if (Connection* const connection = find(id)) connection->close();
+  });
+}
+
+void PortThread::fetch_mail(std::uint64_t id) {
+  loop_.post([this, id] {
+    if (Connection* const connection = find(id)) connection->take_mail();
+    leave();
   });
 }
 
@@ -210,7 +233,7 @@ void PortThread::end_pause() {
 
 void PortThread::tick() {
   loop_.blocks().trim();
-  if (out_.capacity() > largest_idle_buffer) out_ = {};
+  if (out_.capacity() > largest_idle_buffer) std::string{}.swap(out_);
   const auto timeout = port_.settings().idle_timeout;
   std::vector<Connection*> idle;
   if (timeout.count() > 0)

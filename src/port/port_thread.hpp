@@ -29,12 +29,13 @@ class PortThread {
   PortThread(Port& port, const std::vector<net::ServerSocket>& listeners);
   ~PortThread();
   void start();
-  /// Closes all connections; what was asked is answered.
+  /// Closes all connections; what was asked is answered. Before one of the threads is destroyed all
+  /// have stopped.
   void stop();
 
   Port& port() noexcept { return port_; }
   loop::Loop& loop() noexcept { return loop_; }
-  bool is_here() const noexcept { return std::this_thread::get_id() == thread_.get_id(); }
+  bool is_here() const noexcept { return here_ == this; }
 
   /// The engine's lock, which this thread takes when it first needs it and has until leave().
   engine::LockedEngine::Section& section();
@@ -59,10 +60,14 @@ class PortThread {
 
   /// Null: it is gone.
   Connection* find(std::uint64_t id) noexcept;
+  /// A client has come: the thread whose turn it is has it.
+  void deal(net::Socket socket, bool tls);
   void accept(net::Socket socket, bool tls);
   void remove(Connection& connection);
-  /// Any thread: `bytes` for a connection of this thread.
-  void mail(std::uint64_t id, std::string bytes);
+  /// Any thread: a connection of this thread is closed in its next turn.
+  void close_soon(std::uint64_t id);
+  /// Any thread: a connection of this thread has mail.
+  void fetch_mail(std::uint64_t id);
 
  private:
   class Acceptor;
@@ -87,6 +92,7 @@ class PortThread {
   std::vector<std::uint64_t> uncommitted_;  // ids of connections that have something to say then
   std::atomic<bool> ending_{false};
   std::thread thread_;
+  inline static thread_local const PortThread* here_ = nullptr;
 };
 
 }  // namespace sluice::port

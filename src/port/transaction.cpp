@@ -19,7 +19,7 @@ void Connection::multi(Words, WireReply& reply) {
 void Connection::queue(Words words, const resp::CommandSpec* spec, WireReply& reply) {
   const auto& engine = port().engine().engine();
   const bool is_known = spec && (verb_of(*spec) || engine.offered(spec));
-  if (is_known && spec->has(resp::flag_no_multi)) {
+  if (spec && spec->has(resp::flag_no_multi)) {
     spoilt_ = true;
     return reply.error("ERR Command not allowed inside a transaction");
   }
@@ -48,7 +48,7 @@ void Connection::exec(Words, WireReply& reply) {
   auto& section = thread_.section();
   const bool is_dirty =
       watching_.is_dirty || std::ranges::any_of(watching_.keys, [&](const auto& watched) {
-        return watched.second && !section.has_key(watched.first);  // it has expired
+        return watched.second && !port().engine().has_key(watched.first);  // it has expired
       });
   port().audience().unwatch(watching_);
   const auto commands = std::exchange(queued_, {});
@@ -66,6 +66,7 @@ void Connection::exec(Words, WireReply& reply) {
         (this->*verb->serve)(words, reply);
       else
         context.engine().execute(context, words, reply);
+      if (reply.is_error()) context.engine().note_error(spec, true, reply.text().substr(1));
       if (tracking_ && spec) track(words, *spec);
     }
   });
@@ -75,11 +76,11 @@ void Connection::exec(Words, WireReply& reply) {
 
 void Connection::watch(Words words, WireReply& reply) {
   if (in_transaction_) return reply.error("ERR WATCH inside MULTI is not allowed");
-  auto& section = thread_.section();
+  static_cast<void>(thread_.section());
   for (const auto name : words.subspan(1)) {
     engine::KeyOfDatabase key{session_.database, std::string{name}};
     if (watching_.keys.contains(key)) continue;
-    const bool is_there = section.has_key(key);
+    const bool is_there = port().engine().has_key(key);
     port().audience().watch(watching_, std::move(key), is_there);
   }
   reply.ok();

@@ -353,9 +353,7 @@ void Connection::end_soon() {
   if (thread_.is_here() && thread_.in_hand() == this)
     closing_ = true;
   else
-    thread_.loop().post([&thread = thread_, id = id_] {
-      if (Connection* const connection = thread.find(id)) connection->close();
-    });
+    thread_.close_soon(id_);
 }
 
 void Connection::client_reply(Words words, WireReply& reply) {

@@ -10,6 +10,9 @@ struct Connection::Verb {
   Serve Connection::*serve = nullptr;
   bool ends_queue = false;       ///< in a transaction it is done at once, not queued
   bool while_listening = false;  ///< a client of RESP2 that listens may say it
+
+  /// SUBSCRIBE and its kin: the client hears of it whether it wants replies or not.
+  bool answers_by_push() const noexcept { return while_listening && !ends_queue; }
 };
 
 }  // namespace sluice::port

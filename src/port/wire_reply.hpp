@@ -17,7 +17,8 @@ class WireReply final : public engine::Reply {
 
   /// The next reply begins here.
   void begin() noexcept { begin_ = out_.size(); }
-  bool is_error() const noexcept { return out_.size() > begin_ && out_[begin_] == '-'; }
+  std::string_view text() const noexcept { return std::string_view{out_}.substr(begin_); }
+  bool is_error() const noexcept { return text().starts_with('-'); }
   resp::ReplyWriter writer() { return resp::ReplyWriter{out_, session_.protocol}; }
 
   void restart() override { out_.resize(begin_); }

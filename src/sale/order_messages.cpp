@@ -168,7 +168,7 @@ bool was_settled(Store& store, OrderPayments& payments, const Refund& refund) {
       store.run({"HGET", sale::SaleKeys{refund.sale}.settled, settled_field(refund)}).get();
   if (by.is_null()) return false;
   log(LogLevel::warning,
-      fmt::format("sale '{}': {} {} of payment '{}' of {} were settled {} before, and no provider "
+      fmt::format("sale '{}': {} {} of payment '{}' of {} were settled before ({}), so no provider "
                   "is asked for them",
                   refund.sale, refund.amount, refund.currency, refund.event, refund.provider,
                   by.as_text()));

@@ -449,6 +449,7 @@ test('Console.SV20_AnOrderIsFoundLookedAtAndTakenBack', async t => {
   await visit(page, '#/sales/tea/totals', 'tea');
   await shows(page, '(940)');
   await shows(page, 'CN¥4,690.00');
+  await shows(page, 'CN¥5.00');
   assert.deepEqual(page.record.faults, []);
 });
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <thread>
 
+#include "port/port_under_test.hpp"
 #include "proxy/support/proxy_under_test.hpp"
 #include "sluice/lock_info.hpp"
 #include "sluice/store.hpp"
@@ -44,6 +45,18 @@ std::string proxied_url() {
   return fmt::format("redis://127.0.0.1:{}", proxy.port());
 }
 
+std::string served_url() {
+  static const PortUnderTest port;
+  return port.url();
+}
+
+std::string kept_url() {
+  static const TempDir folder;
+  static const PortUnderTest port{
+      {.threads = 2}, {.path = (folder / "data").string(), .fsync = engine::Fsync::everysec}};
+  return port.url();
+}
+
 }  // namespace
 
 std::string to_string(StoreKind kind) {
@@ -55,6 +68,8 @@ std::string to_string(StoreKind kind) {
     case StoreKind::sentinel: return "sentinel";
     case StoreKind::cluster: return "cluster";
     case StoreKind::proxied: return "proxied";
+    case StoreKind::served: return "served";
+    case StoreKind::kept: return "kept";
   }
   return "unknown";
 }
@@ -88,6 +103,8 @@ void StoreContract::SetUp() {
     case StoreKind::sentinel: url_ = watched_url(); break;
     case StoreKind::cluster: url_ = cluster_url(); break;
     case StoreKind::proxied: url_ = proxied_url(); break;
+    case StoreKind::served: url_ = served_url(); break;
+    case StoreKind::kept: url_ = kept_url(); break;
   }
   store_ = open(url_);
   if (has_second()) {

@@ -27,6 +27,8 @@ enum class StoreKind {
   sentinel,  ///< a redis that a Sentinel watches
   cluster,   ///< three masters of a Redis Cluster
   proxied,   ///< a redis behind our own proxy: all keys have one home
+  served,    ///< our own engine at a port, in memory
+  kept,      ///< the same, with two threads and a folder
 };
 
 std::string to_string(StoreKind kind);
@@ -78,7 +80,8 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
       EveryStore, fixture,                                                                      \
       testing::Values(sluice::test::StoreKind::embedded_memory,                                 \
                       sluice::test::StoreKind::embedded_folder, sluice::test::StoreKind::redis, \
-                      sluice::test::StoreKind::proxied),                                        \
+                      sluice::test::StoreKind::proxied, sluice::test::StoreKind::served,        \
+                      sluice::test::StoreKind::kept),                                           \
       [](const auto& kind) { return sluice::test::to_string(kind.param); })
 
 /// Over TLS, too, and by Sentinels: for what the Store itself promises. What stands on it sees no

@@ -148,6 +148,8 @@ std::string state_of(EngineSession& session) {
       return to_string(session.run(Line{"XINFO", "STREAM", name, "FULL", "COUNT", "0"}));
     const auto encoding = session.run(Line{"OBJECT", "ENCODING", name}).as_text();
     auto text = encoding + ' ' + content_of(session, name, type);
+    if (type == "string")
+      text += session.run(Line{"GET", name}).as_text();  // also beyond 200 bytes
     if (encoding != "listpack") return text;
     if (type == "hash") text += to_string(session.run(Line{"HGETALL", name}));
     if (type == "set") text += to_string(session.run(Line{"SMEMBERS", name}));

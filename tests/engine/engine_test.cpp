@@ -179,13 +179,13 @@ TEST(Engine, E13_CommandNamesWhatIsAnsweredAndNothingElse) {
     }
   }
 
-  EXPECT_EQ(to_string(session.run("COMMAND INFO pfadd cluster object|help select")),
+  EXPECT_EQ(to_string(session.run("COMMAND INFO migrate cluster acl|help select")),
             "[(nil), (nil), (nil), (nil)]");
   EXPECT_EQ(to_string(session.run("COMMAND LIST FILTERBY PATTERN getr*")), "set[\"getrange\"]");
   EXPECT_TRUE(session.run("COMMAND LIST FILTERBY ACLCAT read").is_error());
-  EXPECT_EQ(session.run("COMMAND DOCS pfadd get").as_items().size(), 2U);
-  EXPECT_TRUE(session.run("COMMAND GETKEYS PFADD a b").is_error());
-  EXPECT_TRUE(session.run(R"x(EVAL "return redis.acl_check_cmd('pfadd')" 0)x").is_error());
+  EXPECT_EQ(session.run("COMMAND DOCS migrate get").as_items().size(), 2U);
+  EXPECT_TRUE(session.run("COMMAND GETKEYS MIGRATE a b c 0 1").is_error());
+  EXPECT_TRUE(session.run(R"x(EVAL "return redis.acl_check_cmd('migrate')" 0)x").is_error());
 }
 
 TEST(Engine, RefusesWhatItDoesNotOffer) {

@@ -1,9 +1,15 @@
-// A stream whose peer took no more: what that peer said before.
+// A stream whose peer took no more: what that peer said before. A unix socket and its room.
 #include "loop/stream.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "support/loopback_pair.hpp"
 
@@ -56,6 +62,46 @@ class LastWords : public testing::Test {
 
 TEST_F(LastWords, OfAServerAreHeard) { EXPECT_EQ(heard(true), "no"); }
 TEST_F(LastWords, OfAClientAreNot) { EXPECT_EQ(heard(false), ""); }
+
+/// The events of `descriptor` that an epoll of this process waits for, as the kernel tells.
+unsigned awaited_events(int descriptor) {
+  for (const auto& file : std::filesystem::directory_iterator{"/proc/self/fdinfo"}) {
+    std::ifstream in{file.path()};
+    for (std::string line; std::getline(in, line);) {
+      int target = -1;
+      unsigned events = 0;
+      if (std::sscanf(line.c_str(), "tfd: %d events: %x", &target, &events) == 2 &&
+          target == descriptor)
+        return events;
+    }
+  }
+  return 0;
+}
+
+TEST(UnixSocket, TellsOfRoomOnlyWhileSomethingWaitsForIt) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  Loop loop{system_clock()};
+  net::Socket peer{ends[0]};
+  Heard stream{loop, net::Socket{ends[1]}, false};
+  const auto turn = [&] { loop.turn(std::chrono::milliseconds{0}); };
+  turn();
+  EXPECT_EQ(awaited_events(ends[1]) & (EPOLLIN | EPOLLOUT), unsigned{EPOLLIN});
+  const std::size_t size = std::size_t{4} << 20;
+  stream.write(std::string(size, 'x'));
+  turn();
+  EXPECT_GT(stream.unsent(), 0U);
+  EXPECT_NE(awaited_events(ends[1]) & EPOLLOUT, 0U);
+  std::vector<char> room(std::size_t{64} << 10);
+  std::size_t got = 0;
+  for (int i = 0; i < 10'000 && got < size; ++i) {
+    got += peer.read_some(room).bytes;
+    turn();
+  }
+  EXPECT_EQ(got, size);
+  EXPECT_EQ(stream.unsent(), 0U);
+  EXPECT_EQ(awaited_events(ends[1]) & EPOLLOUT, 0U);
+}
 
 }  // namespace
 }  // namespace sluice::loop

@@ -90,7 +90,7 @@ struct Shop {
     sale.cancel(*orders, {"unpaid"}, {"r"}, "too dear");
     for (const auto& refund : orders->payments().refunds("s", 10))
       if (refund.event == "refunded" || refund.event == "part")
-        orders->payments().refund_done(refund);
+        orders->payments().refund_done(refund, refund.event == "part" ? "by zoe: cash" : "");
       else
         orders->payments().refund_failed(refund, "not now", std::chrono::hours{1});
     sql("UPDATE sale_orders SET pay_by = pay_by - 2400000000 WHERE buyer IN ('late', 'never')");

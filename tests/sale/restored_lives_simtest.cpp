@@ -201,8 +201,8 @@ class RestoredLives {
     if (!settled.payment) return;
     note(fmt::format("{} is {}", stray.event, to_string(settled.payment->state)));
   }
-  /// In a process that dies at times, so that nobody knows whether it was settled, or whose database
-  /// refuses it: then it is given as if nobody had asked.
+  /// In a process that dies at times, and nobody knows whether it was settled; or whose database
+  /// refuses it, and it is given as if nobody had asked.
   template <class Deed>
   void attempt(const Refund& refund, const Deed& deed) {
     const auto key = refund_key(refund);

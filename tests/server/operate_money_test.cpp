@@ -193,6 +193,41 @@ TEST_F(OperateMoney, SV12_AFailingRefundSaysWhyAndIsSentAgain) {
   EXPECT_TRUE(*post("/v1/operate/sales/tea/audit").json().find("sound")->as_bool());
 }
 
+/// The database comes back from a backup of before; the store knows.
+TEST_F(OperateMoney, SV18_WhatAPersonSettledIsNotAskedForInARestoredDatabase) {
+  test::Receiver provider{[](const test::Receiver::Got&) { return 500; }};
+  begin_paid(provider.url());
+  const auto number = bought("ann");
+  for (const auto* event : {"right", "twice"}) pay(event, "tea", number, 1000);
+  EXPECT_EQ(refund(number, "1", R"({"confirm":"tea","units":1,"reason":"broken"})").status, 200);
+  EXPECT_EQ(settle("twice", "refund").status, 200);
+  state_where([](const JsonValue& sale) { return integer(sale, {"refunds_failing"}) == 2; });
+  const auto failing = of_tea("/refunds");
+  const auto path =
+      "/v1/operate/sales/tea/refunds/" + word_in(rows_in(failing, "refunds").front(), "id");
+  const auto database = folder_ / "orders.db";
+  service_.reset();
+  std::filesystem::copy(database, folder_ / "backup.db");
+  begin_paid(provider.url());
+  EXPECT_EQ(post(path + "/settle", R"({"confirm":"tea","reason":"cash"})").status, 204);
+  EXPECT_EQ(settle("twice", "settle").status, 200);
+  service_.reset();
+  for (const auto* const end : {"-wal", "-shm"}) std::filesystem::remove(database.string() + end);
+  std::filesystem::rename(folder_ / "backup.db", database);
+
+  const auto asked = provider.count();
+  begin_paid(provider.url());
+  EXPECT_TRUE(test::comes_true([&] { return post(path + "/resend").status == 204; })) << "at once";
+  EXPECT_EQ(settle("twice", "refund").status, 200);
+  EXPECT_TRUE(test::comes_true([&] {
+    const auto done = of_tea("/refunds?state=done");
+    return events_in("/v1/operate/payments?state=settled") == Events{"twice"} &&
+           rows_in(done, "refunds").size() == 1 &&
+           word_in(rows_in(done, "refunds").front(), "note") == "by ann: cash";
+  }));
+  EXPECT_EQ(provider.count(), asked);
+}
+
 TEST_F(OperateMoney, SV12_ATargetThatFailsIsShownAndAMessageSentAgain) {
   test::Receiver shop{[](const test::Receiver::Got&) { return 503; }};
   begin_paid({}, shop.url());

@@ -290,7 +290,7 @@ std::optional<std::int64_t> fitted(Wide sum, const Step& step) {
                         : static_cast<std::int64_t>(bits >> unused);
 }
 
-void perform(Context& context, const Step& step, std::string* text, Reply& reply) {
+void perform(Context& context, const Step& step, std::string* text, bool has_grown, Reply& reply) {
   const auto old = value_at(text ? std::string_view{*text} : std::string_view{}, step);
   if (step.verb == Verb::get) return reply.integer(old);
   // A SET to an unsigned field takes the operand's bits, so that -1 overflows upwards.
@@ -303,7 +303,7 @@ void perform(Context& context, const Step& step, std::string* text, Reply& reply
   const auto last = (step.offset + static_cast<std::size_t>(step.type.width) - 1) / 8;
   expect_change(context.undo(), *text, first, last - first + 1);
   put_at(*text, step, *value);
-  context.changed();
+  if (has_grown || *value != old) context.changed();
   reply.integer(step.verb == Verb::add ? *value : old);
 }
 
@@ -316,13 +316,16 @@ void bitfield(Context& context, Words words, Reply& reply) {
     if (step.verb != Verb::get)
       needed = std::max(needed, (step.offset + static_cast<std::size_t>(step.type.width) + 7) / 8);
   if (needed > 0 && !text) text = &make<std::string>(context, words[1]);
-  if (needed > 0 && text->size() < needed) {
+  const bool grows = needed > 0 && text->size() < needed;
+  if (grows) {
     expect_change(context.undo(), *text, text->size(), needed - text->size());
     text->resize(needed);
-    context.changed();  // also where every step fails; Redis forgets to log it then
   }
   reply.array(steps.size());
-  for (const auto& step : steps) perform(context, step, text, reply);
+  const auto changes = context.changes();
+  for (const auto& step : steps) perform(context, step, text, grows, reply);
+  // Also where every step fails; Redis forgets to log it then.
+  if (grows && context.changes() == changes) context.changed();
 }
 
 }  // namespace

@@ -149,21 +149,6 @@ void dump(Context& context, Words words, Reply& reply) {
   reply.bulk(value);
 }
 
-class TextSource final : public SnapshotSource {
- public:
-  explicit TextSource(std::string_view text) : rest_(text) {}
-  std::string_view take(std::uint64_t size) override {
-    if (size > rest_.size()) throw Error{Errc::corrupt, "the value ends early"};
-    const auto taken = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return taken;
-  }
-  bool is_at_end() const noexcept { return rest_.empty(); }
-
- private:
-  std::string_view rest_;
-};
-
 /// All of them are read before the first runs: a value that is damaged changes nothing.
 std::vector<std::vector<std::string>> commands_of(std::string_view value, std::string_view key) {
   std::vector<std::vector<std::string>> commands;
@@ -265,7 +250,8 @@ void restore(Context& context, Words words, Reply& reply) {
 }  // namespace
 
 CommandRows dump_commands() noexcept {
-  static constexpr CommandRow rows[] = {{"dump", dump}, {"restore", restore}};
+  static constexpr CommandRow rows[] = {
+      {"dump", dump}, {"restore", restore}, {"restore-asking", restore}};
   return rows;
 }
 

@@ -7,6 +7,9 @@ namespace sluice::engine {
 
 CommandRows string_commands() noexcept;
 CommandRows bit_commands() noexcept;
+CommandRows lcs_commands() noexcept;
+CommandRows geo_commands() noexcept;
+CommandRows distinct_commands() noexcept;
 CommandRows key_commands() noexcept;
 CommandRows dump_commands() noexcept;
 CommandRows sort_commands() noexcept;
@@ -22,5 +25,6 @@ CommandRows stream_group_commands() noexcept;
 CommandRows stream_claim_commands() noexcept;
 CommandRows server_commands() noexcept;
 CommandRows script_commands() noexcept;
+CommandRows function_commands() noexcept;
 
 }  // namespace sluice::engine

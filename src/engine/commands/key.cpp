@@ -124,6 +124,20 @@ void object_freq(Context& context, Words words, Reply& reply) {
       "when switching between policies at runtime LRU and LFU data will take some time to adjust.");
 }
 
+void memory_usage(Context& context, Words words, Reply& reply) {
+  std::int64_t samples = 5;  // as Redis
+  for (std::size_t i = 3; i < words.size(); i += 2) {
+    if (!is_word(words[i], "samples") || i + 1 == words.size()) return reply.error(syntax_error);
+    samples = read_integer(words[i + 1]);
+    if (samples < 0) return reply.error(syntax_error);
+  }
+  const Entry* entry = context.keys().find_entry(words[2], context.now_ms());
+  if (!entry) return reply.null();
+  const auto most = static_cast<std::size_t>(samples);
+  context.spend(samples == 0 ? size_about(entry->object) / 64 : most);
+  reply.count(memory_of(*entry, most));
+}
+
 // --- times of expiry; they are logged absolute (PEXPIREAT) ---
 
 /// NX XX GT LT.
@@ -247,6 +261,7 @@ CommandRows key_commands() noexcept {
       {"expireat", expire<true, false>},
       {"expiretime", expiry_of<true, false>},
       {"keys", keys_matching},
+      {"memory|usage", memory_usage},
       {"move", move},
       {"object|encoding", object_encoding},
       {"object|freq", object_freq},

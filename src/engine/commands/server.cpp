@@ -1,5 +1,6 @@
 // The engine as a server: PING, TIME, databases, publishing, INFO, CONFIG, COMMAND.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +35,7 @@ void swapdb(Context& context, Words words, Reply& reply) {
   const int one = read_database(words[1], "ERR invalid first DB index");
   const int other = read_database(words[2], "ERR invalid second DB index");
   context.engine().swap_databases(one, other);
+  context.signal_all();
   context.changed();
   reply.ok();
 }
@@ -92,6 +94,23 @@ void wait(Context&, Words words, Reply& reply) {
   timeout_ms < 0 ? reply.error("ERR timeout is negative") : reply.integer(0);
 }
 
+/// Each reply waits until its writes are in the log; where it is synced always, they are on disk.
+void waitaof(Context& context, Words words, Reply& reply) {
+  const auto local =
+      read_integer_between(words[1], 0, 1, "ERR value is out of range, value must between 0 and 1");
+  read_integer_between(words[2], 0, largest_integer, not_positive);
+  if (read_integer(words[3], "ERR timeout is not an integer or out of range") < 0)
+    return reply.error("ERR timeout is negative");
+  const auto& engine = context.engine();
+  if (local > 0 && !engine.start_rewrite)
+    return reply.error(
+        "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+  const auto sync = engine.config.find("appendfsync");
+  reply.array(2);
+  reply.integer(sync != engine.config.end() && sync->second == "always" ? 1 : 0);
+  reply.integer(0);
+}
+
 void role(Context&, Words, Reply& reply) {
   reply.array(3);
   reply.bulk("master");
@@ -117,8 +136,44 @@ std::string server_section(Context& context) {
       (context.now_us() - engine.started_us) / 1'000'000);
 }
 
+std::string memory_section(Context& context) {
+  const auto memory = ::mallinfo2();
+  return fmt::format("used_memory:{}\r\nnumber_of_cached_scripts:{}\r\n",
+                     memory.uordblks + memory.hblkhd, context.engine().scripts().size());
+}
+
+std::string persistence_section(Context& context) {
+  return fmt::format("loading:0\r\nrdb_changes_since_last_save:{}\r\n",
+                     context.engine().changes_made);
+}
+
 std::string stats_section(Context& context) {
-  return fmt::format("total_commands_processed:{}\r\n", context.engine().commands_run);
+  const auto& engine = context.engine();
+  std::uint64_t errors = 0;
+  for (const auto& [kind, count] : engine.errors) errors += count;
+  return fmt::format(
+      "total_commands_processed:{}\r\nexpired_keys:{}\r\ntotal_error_replies:{}\r\n",
+      engine.commands_run, engine.keys_expired, errors);
+}
+
+/// How long commands take is not measured: that would cost each of them as much as a lookup.
+std::string commandstats_section(Context& context) {
+  std::string text;
+  for (const auto& command : context.engine().commands()) {
+    const auto& counts = context.engine().counts[command.spec->index];
+    if (counts.calls + counts.rejected + counts.failed > 0)
+      text += fmt::format(
+          "cmdstat_{}:calls={},usec=0,usec_per_call=0.00,rejected_calls={},failed_calls={}\r\n",
+          command.spec->name, counts.calls, counts.rejected, counts.failed);
+  }
+  return text;
+}
+
+std::string errorstats_section(Context& context) {
+  std::string text;
+  for (const auto& [kind, count] : context.engine().errors)
+    text += fmt::format("errorstat_{}:count={}\r\n", kind, count);
+  return text;
 }
 
 std::string replication_section(Context&) { return "role:master\r\nconnected_slaves:0\r\n"; }
@@ -140,25 +195,29 @@ struct InfoSection {
   std::string_view name;
   std::string_view title;
   std::string (*text)(Context&);
+  bool is_default = true;
 };
 constexpr InfoSection sections[] = {
     {"server", "Server", server_section},       {"clients", "Clients", empty_section},
-    {"memory", "Memory", empty_section},        {"persistence", "Persistence", empty_section},
+    {"memory", "Memory", memory_section},       {"persistence", "Persistence", persistence_section},
     {"stats", "Stats", stats_section},          {"replication", "Replication", replication_section},
-    {"keyspace", "Keyspace", keyspace_section},
+    {"commandstats", "Commandstats", commandstats_section, false},
+    {"errorstats", "Errorstats", errorstats_section}, {"keyspace", "Keyspace", keyspace_section},
 };
 
 void info(Context& context, Words words, Reply& reply) {
   const auto names = words.subspan(1);
-  const auto wanted = [&](std::string_view name) {
-    return names.empty() || std::ranges::any_of(names, [&](std::string_view word) {
-             return is_word(word, name) || is_word(word, "default") || is_word(word, "all") ||
-                    is_word(word, "everything");
+  const auto wanted = [&](const InfoSection& section) {
+    return (names.empty() && section.is_default) ||
+           std::ranges::any_of(names, [&](std::string_view word) {
+             return is_word(word, section.name) || is_word(word, "all") ||
+                    is_word(word, "everything") ||
+                    (is_word(word, "default") && section.is_default);
            });
   };
   std::string text;
   for (const auto& section : sections) {
-    if (!wanted(section.name)) continue;
+    if (!wanted(section)) continue;
     if (!text.empty()) text += "\r\n";
     text += fmt::format("# {}\r\n{}", section.title, section.text(context));
     if (context.engine().more_info) context.engine().more_info(section.name, text);
@@ -203,8 +262,15 @@ void config_set(Context& context, Words words, Reply& reply) {
 }
 
 void config_resetstat(Context& context, Words, Reply& reply) {
-  context.engine().commands_run = 0;
+  auto& engine = context.engine();
+  engine.commands_run = engine.keys_expired = 0;
+  std::ranges::fill(engine.counts, Engine::CommandCounts{});
+  engine.errors.clear();
   reply.ok();
+}
+
+void lolwut(Context&, Words, Reply& reply) {
+  reply.verbatim("Sluice, which speaks as Redis ver. 7.2.0\n");
 }
 
 // --- COMMAND tells what this engine answers, not all that its table knows ---
@@ -329,6 +395,17 @@ void command_docs(Context& context, Words words, Reply& reply) {
   document(engine, specs, reply);
 }
 
+/// X HELP: the subcommands that are offered.
+void help(Context& context, Words words, Reply& reply) {
+  const auto& engine = context.engine();
+  const auto& container = *resp::find_command(words[0]);
+  const auto specs = subcommands_of(engine, container);
+  reply.array(specs.size() + 1);
+  reply.simple(fmt::format("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+                           upper(container.name)));
+  for (const auto* spec : specs) reply.simple(upper(spec->name.substr(container.name.size() + 1)));
+}
+
 }  // namespace
 
 CommandRows server_commands() noexcept {
@@ -338,25 +415,36 @@ CommandRows server_commands() noexcept {
       {"command|count", command_count},
       {"command|docs", command_docs},
       {"command|getkeys", command_getkeys},
+      {"command|help", help},
       {"command|info", command_info},
       {"command|list", command_list},
       {"config|get", config_get},
+      {"config|help", help},
       {"config|resetstat", config_resetstat},
       {"config|set", config_set},
       {"echo", echo},
       {"flushall", flushall},
       {"flushdb", flushdb},
+      {"function|help", help},
       {"info", info},
+      {"lolwut", lolwut},
+      {"memory|help", help},
+      {"object|help", help},
       {"ping", ping},
       {"publish", publish<false>},
       {"pubsub|channels", pubsub_channels},
+      {"pubsub|help", help},
       {"pubsub|numsub", pubsub_numsub},
       {"role", role},
+      {"script|help", help},
       {"select", select},
       {"spublish", publish<true>},
       {"swapdb", swapdb},
       {"time", time},
       {"wait", wait},
+      {"waitaof", waitaof},
+      {"xgroup|help", help},
+      {"xinfo|help", help},
   };
   return rows;
 }

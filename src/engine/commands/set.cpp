@@ -37,7 +37,8 @@ void smove(Context& context, Words words, Reply& reply) {
   if (from == to) return reply.integer(from->contains(member) ? 1 : 0);
   if (!from->erase(member, context.undo())) return reply.integer(0);
   drop_if_empty(context, words[1], *from);
-  value_or_new(context, words[2], to).add(member, context.undo());
+  if (!value_or_new(context, words[2], to).add(member, context.undo()))
+    context.log_instead({"SREM", words[1], member});  // the other key has not changed
   context.changed();
   reply.integer(1);
 }

@@ -65,7 +65,10 @@ void xgroup_create(Context& context, Words words, Reply& reply) {
 void xgroup_setid(Context& context, Words words, Reply& reply) {
   const auto create = read_create(words, false);
   const auto [stream, group] = find_named(context, words);
-  const auto id = read_group_id(words[4], &stream);
+  // Unlike CREATE it takes the ends of all ids.
+  const auto id = words[4] == "-"   ? StreamId{}
+                  : words[4] == "+" ? StreamId::max()
+                                    : read_group_id(words[4], &stream);
   group.expect_move(context.undo());
   group.last_id = id;
   group.entries_read = create.entries_read;

@@ -229,7 +229,10 @@ void xread(Context& context, Words words, Reply& reply) {
   if (ready == 0 && read.in_group)
     for (const auto& wanted : read.streams)
       consumer_of(context, *wanted.group, wanted.key, read.group, read.consumer);
-  if (ready == 0) return read.timeout_ms < 0 ? reply.null_array() : wait(context, words, read);
+  if (ready == 0) {
+    const bool waits = read.timeout_ms >= 0 && context.may_wait();
+    return waits ? wait(context, words, read) : reply.null_array();
+  }
 
   const bool as_map = context.session().protocol == 3;
   as_map ? reply.map(static_cast<std::size_t>(ready))

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/core/events.hpp"
+
 namespace sluice::engine {
 
 StreamId read_stream_id(std::string_view word, std::uint64_t missing_seq) {
@@ -111,6 +113,7 @@ StreamGroup::Consumer& consumer_of(Context& context, StreamGroup& group, std::st
     consumer = &group.add_consumer(name, context.now_ms(), context.undo());
     context.changed();
     context.log_instead({"XGROUP", "CREATECONSUMER", key, group_name, name});
+    tell_event(context, context.session().database, event_stream, "xgroup-createconsumer", key);
   }
   StreamGroup::expect_sight(*consumer, context.undo());
   consumer->seen_ms = context.now_ms();

@@ -107,6 +107,13 @@ Interval interval_of(std::int64_t start, std::int64_t end, std::size_t size) noe
   return {static_cast<std::size_t>(start), static_cast<std::size_t>(end) + 1};
 }
 
+std::string upper(std::string_view text) {
+  std::string raised{text};
+  for (char& c : raised)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - ('a' - 'A'));
+  return raised;
+}
+
 std::string shown(std::string_view word, std::size_t most) {
   std::string text{word.substr(0, std::min(most, word.find('\0')))};
   for (char& c : text)

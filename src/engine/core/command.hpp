@@ -153,6 +153,7 @@ struct Interval {
 };
 Interval interval_of(std::int64_t start, std::int64_t end, std::size_t size) noexcept;
 
+std::string upper(std::string_view text);
 /// A caller's word as an error may show it: at most 128 bytes, no line break, nothing behind a NUL.
 std::string shown(std::string_view word, std::size_t most = 128);
 

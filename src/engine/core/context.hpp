@@ -112,6 +112,9 @@ class Context {
   /// A list, sorted set or stream got something: callers blocked on `key` are served after this
   /// execution.
   void signal(std::string_view key) { signalled_.push_back({session_.database, std::string{key}}); }
+  /// Any key may have something now (SWAPDB).
+  void signal_all() noexcept { signals_all_ = true; }
+  bool signals_all() const noexcept { return signals_all_; }
   /// Nothing is there: wait. REQUIRES: may_wait(), nothing replied.
   void block(std::vector<std::string> keys, std::int64_t timeout_ms,
              std::vector<std::string> words = {}) {
@@ -150,6 +153,7 @@ class Context {
   Allowance* allowance_ = nullptr;
   bool in_transaction_ = false;
   bool replaced_ = false;
+  bool signals_all_ = false;
   std::size_t changes_ = 0;
   std::vector<std::vector<std::string>> effects_;
   std::vector<KeyOfDatabase> signalled_;

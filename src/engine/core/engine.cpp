@@ -13,13 +13,6 @@
 namespace sluice::engine {
 namespace {
 
-std::string upper(std::string_view text) {
-  std::string raised{text};
-  for (char& c : raised)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - ('a' - 'A'));
-  return raised;
-}
-
 /// As Redis: the name and the beginning of the arguments, 128 bytes of each.
 std::string unknown_command(Words words) {
   std::string args;
@@ -47,6 +40,7 @@ Engine::Engine(std::uint64_t seed) : rng(seed) {
   for (auto& keyspace : keyspaces_)
     keyspace = std::make_unique<Keyspace>(loading, soonest_ms_, undo_);
   commands_.reserve(resp::all_commands().size());
+  counts.resize(resp::all_commands().size());
   for (const auto& spec : resp::all_commands()) commands_.push_back({&spec});
   for (int i = 0; i < 40; ++i) run_id += "0123456789abcdef"[rng.below(16)];
 }
@@ -90,6 +84,7 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
 
   const auto changes_before = context.changes();
   const auto effects_before = context.effects().size();
+  const auto blocks_before = context.blocks().size();
   const int database = context.session().database;
   ++commands_run;
   if (started_us == 0) started_us = context.now_us();
@@ -101,6 +96,8 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
   } catch (const Refusal& refusal) {
     reply.error(refusal.error);
   }
+  // What waits is run again.
+  if (context.blocks().size() == blocks_before) ++counts[command.spec->index].calls;
   if (watch && context.changes() != changes_before) watch->tell(*command.spec, words);
 
   const bool replaced = context.take_replaced();
@@ -121,6 +118,17 @@ void Engine::run(Context& context, const Command& command, Words words, Reply& r
     log(context, database, words);
 }
 
+void Engine::note_error(const resp::CommandSpec* spec, bool ran, std::string_view error) {
+  constexpr std::size_t most_kinds = 128;  // scripts make up their own
+  if (spec) ++(ran ? counts[spec->index].failed : counts[spec->index].rejected);
+  const auto kind = error.substr(0, error.find_first_of(" \r"));
+  const auto found = errors.find(kind);
+  if (found != errors.end())
+    ++found->second;
+  else if (errors.size() < most_kinds)
+    errors.emplace(kind, 1);
+}
+
 void Engine::log(Context& context, int database, Words command) {
   if (!keeps_log || loading) return;
   if (log_database != database) {
@@ -132,6 +140,7 @@ void Engine::log(Context& context, int database, Words command) {
 
 void Engine::log_expired(Context& context, int database) {
   for (const auto& key : keyspace(database).take_expired()) {
+    ++keys_expired;
     log(context, database, std::array<std::string_view, 2>{"DEL", key});
     if (notified_events != 0) tell_event(context, database, event_expired, "expired", key);
   }

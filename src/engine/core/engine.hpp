@@ -130,6 +130,17 @@ class Engine {
   /// For INFO: 40 hex digits, others for each engine.
   std::string run_id;
   std::uint64_t commands_run = 0;
+  std::uint64_t changes_made = 0;
+  std::uint64_t keys_expired = 0;
+  struct CommandCounts {
+    std::uint64_t calls = 0;
+    std::uint64_t rejected = 0;  ///< errors before it was run
+    std::uint64_t failed = 0;    ///< errors after that
+  };
+  std::vector<CommandCounts> counts;  ///< by CommandSpec::index
+  std::map<std::string, std::uint64_t, std::less<>> errors;  ///< by their first word
+  /// A client got an error. `spec` may be null.
+  void note_error(const resp::CommandSpec* spec, bool ran, std::string_view error);
   std::int64_t started_us = 0;  ///< time of the first command, 0 before it
 
  protected:

@@ -47,6 +47,63 @@ std::size_t size_about(const Object& object) noexcept {
       object);
 }
 
+namespace {
+
+std::size_t bytes_of(std::string_view text) noexcept { return text.size(); }
+std::size_t bytes_of(const Hash::Field& field) noexcept {
+  return field.name.size() + field.value.size();
+}
+std::size_t bytes_of(const Scored& item) noexcept { return item.member.size(); }
+
+/// Calls `visit(bytes)` for elements until it gives false, or for some more.
+template <class T, class Visit>
+void visit_sizes(const T& value, Visit&& visit) {
+  std::uint64_t cursor = 0;
+  bool more = true;
+  do {
+    cursor = value.scan(cursor, [&](const auto& element) { more = visit(bytes_of(element)); });
+  } while (cursor != 0 && more);
+}
+template <class Visit>
+void visit_sizes(const List& list, Visit&& visit) {
+  for (std::size_t i = 0; i < list.size() && visit(list[i].size());) ++i;
+}
+template <class Visit>
+void visit_sizes(const Stream& stream, Visit&& visit) {
+  stream.visit({}, StreamId::max(), [&](const Stream::Entry& entry) {
+    std::size_t bytes = 0;
+    entry.visit_fields([&](std::string_view name, std::string_view value) {
+      bytes += name.size() + value.size();
+    });
+    return visit(bytes);
+  });
+}
+
+}  // namespace
+
+std::size_t memory_of(const Entry& entry, std::size_t samples) {
+  const auto own = sizeof(Entry) + sizeof(Entry*) + entry.key().size();
+  if (const auto* text = std::get_if<std::string>(&entry.object)) {
+    const bool is_apart = text->capacity() > std::string{}.capacity();
+    return own + (is_apart ? text->capacity() : 0);
+  }
+  std::size_t elements = 0;
+  std::size_t seen = 0;
+  std::size_t bytes = 0;
+  std::visit(
+      [&](const auto& value) {
+        if constexpr (requires { value->size(); }) {
+          elements = value->size();
+          visit_sizes(*value, [&](std::size_t size) {
+            bytes += size;
+            return ++seen != samples;
+          });
+        }
+      },
+      entry.object);
+  return own + size_about(entry.object) + (seen > 0 ? bytes * elements / seen : 0);
+}
+
 std::string_view encoding_of(const Object& object) noexcept {
   return std::visit([](const auto& value) { return encoding(value); }, object);
 }
@@ -144,6 +201,7 @@ Object& Keyspace::put(std::string_view key, Object object) {
 }
 
 void Keyspace::replace(Entry& entry, Object&& object) {
+  lose(entry.object);
   if (undo_) {
     undo_->expect();
     undo_->wrote(size_about(object));
@@ -163,6 +221,7 @@ bool Keyspace::erase(std::string_view key) {
   if (undo_) undo_->expect();
   Entry* entry = table_.remove(key, hash_of_key(key));
   if (!entry) return false;
+  lose(entry->object);
   const auto expiry = static_cast<std::uint64_t>(entry->expiry_ms);
   expiries_.set(*entry, never);
   if (undo_)
@@ -175,6 +234,7 @@ bool Keyspace::erase(std::string_view key) {
 Object& Keyspace::move(Entry& entry, Keyspace& target, std::string_view key) {
   const auto at_ms = entry.expiry_ms;
   if (undo_) undo_->expect(4);
+  lose(entry.object);
   auto& placed = target.put(key, std::string{});
   auto& there = *target.table_.find(key);
   placed = std::exchange(entry.object, Object{std::string{}});
@@ -194,6 +254,7 @@ void Keyspace::set_expiry_ms(std::string_view key, std::int64_t at_ms) {
 }
 
 void Keyspace::clear() {
+  lost_stream_ = true;
   if (undo_) {
     undo_->expect();
     const auto cleared_bytes = size() * sizeof(Entry);

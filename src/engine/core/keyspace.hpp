@@ -33,6 +33,9 @@ std::string_view encoding_of(const Object& object) noexcept;
 Object copy_of(const Object& object);
 /// Bytes that an object takes, about, without looking at its elements.
 std::size_t size_about(const Object& object) noexcept;
+struct Entry;
+/// As MEMORY USAGE answers: with the texts of so many elements (0: of all), as if all were alike.
+std::size_t memory_of(const Entry& entry, std::size_t samples);
 
 /// The value, if it is of type T; null: it is of another.
 template <class T>
@@ -177,6 +180,9 @@ class Keyspace {
   bool has_expired() const noexcept { return !expired_.empty(); }
   std::vector<std::string> take_expired() { return std::exchange(expired_, {}); }
 
+  /// Since the last call a stream was deleted or replaced, perhaps.
+  bool take_lost_stream() noexcept { return std::exchange(lost_stream_, false); }
+
  private:
   struct Inverse;
 
@@ -186,6 +192,9 @@ class Keyspace {
   std::uint64_t recent_hash_of(std::string_view key) const;
   Entry* expire(Entry* entry);  ///< gives null
   void expect_expiry(Entry& entry);
+  void lose(const Object& object) noexcept {
+    if (std::holds_alternative<std::unique_ptr<Stream>>(object)) lost_stream_ = true;
+  }
 
   const bool& keep_expired_;
   std::int64_t& soonest_ms_;
@@ -194,6 +203,7 @@ class Keyspace {
   mutable std::unique_ptr<RecentHashes> recent_;  // from the first script on
   ExpiryIndex expiries_;
   std::vector<std::string> expired_;
+  bool lost_stream_ = false;
 };
 
 }  // namespace sluice::engine

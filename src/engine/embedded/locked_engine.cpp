@@ -33,6 +33,13 @@ std::string name_of(Words words) {
              : fmt::format("'{}'", shown(words[0]));
 }
 
+/// As WaitingCall::type says.
+std::string_view awaited_type(Words words) {
+  const auto name = resp::find_command(words)->name;
+  if (name == "xreadgroup") return {};
+  return name.starts_with('x') ? "stream" : name.starts_with("bz") ? "zset" : "list";
+}
+
 /// While it lives, numbers have a point in this thread, as scripts and commands write them, though
 /// the program's locale may have a comma.
 class ClassicNumbers {
@@ -224,6 +231,7 @@ Executed LockedEngine::Section::execute_together(Session& session, Reply& reply,
 }
 
 void LockedEngine::finish(Context& context, Executed& executed, int database) {
+  engine_.changes_made += context.changes();
   // In memory nothing is logged. What was published was heard.
   executed.wrote =
       context.changes() > 0 || !context.effects().empty() || !context.published().empty();
@@ -233,9 +241,22 @@ void LockedEngine::finish(Context& context, Executed& executed, int database) {
     for (const auto& message : context.published()) audience_->publish(message);
   channels_->post(context.published());
   tell(context, database, &context.session());
-  auto& signalled = context.signalled();
-  if (!waiting_.empty()) std::ranges::move(signalled, std::back_inserter(signalled_));
+  if (!waiting_.empty()) signal_waiting(context);
   plan_expiry(context.now_us());
+}
+
+void LockedEngine::signal_waiting(Context& context) {
+  std::ranges::move(context.signals_all() ? waiting_.keys() : std::move(context.signalled()),
+                    std::back_inserter(signalled_));
+  if (waiting_.streams().empty()) return;
+  bool lost = false;
+  for (int database = 0; database < Engine::databases; ++database)
+    lost |= engine_.keyspace(database).take_lost_stream();
+  if (!lost) return;
+  for (const auto& key : waiting_.streams()) {
+    const Entry* const entry = entry_at(key);
+    if (!entry || type_name(entry->object) != "stream") signalled_.push_back(key);
+  }
 }
 
 void LockedEngine::tell(Context& context, int database, const Session* by) {
@@ -270,15 +291,18 @@ void LockedEngine::Section::wait(const WaitingCalls::Call& call, Block&& block) 
   call->keys = std::move(block.keys);
   call->timeout_ms = block.timeout_ms;
   if (!block.words.empty()) call->words = std::move(block.words);
+  call->type = awaited_type(views(call->words));
   locked_.waiting_.add(call);
 }
 
-bool LockedEngine::Section::has_key(const KeyOfDatabase& key) {
+const Entry* LockedEngine::entry_at(const KeyOfDatabase& key) {
   constexpr auto before_all_time = std::numeric_limits<std::int64_t>::min();
-  const Entry* const entry =
-      locked_.engine_.keyspace(key.database).find_entry(key.key, before_all_time);
-  return entry &&
-         (entry->expiry_ms == Keyspace::never || entry->expiry_ms >= locked_.now_us() / 1000);
+  return engine_.keyspace(key.database).find_entry(key.key, before_all_time);
+}
+
+bool LockedEngine::has_key(const KeyOfDatabase& key) {
+  const Entry* const entry = entry_at(key);
+  return entry && (entry->expiry_ms == Keyspace::never || entry->expiry_ms >= now_us() / 1000);
 }
 
 void LockedEngine::Section::serve(const WaitingCalls::Call& call, ExecutionResult&& result) {
@@ -297,6 +321,8 @@ void LockedEngine::Section::serve_waiting() {
     const auto key = locked_.signalled_[i];
     for (const auto& call : locked_.waiting_.of(key)) {
       if (!call->is_waiting) continue;
+      const Entry* const entry = locked_.entry_at(key);
+      if (!call->type.empty() && !(entry && type_name(entry->object) == call->type)) continue;
       auto result = run_waiting(*call);
       if (result.block) continue;
       locked_.waiting_.remove(*call);
@@ -327,6 +353,7 @@ void LockedEngine::expire(std::int64_t now_us, std::size_t most) {
     for (const auto& message : context.published()) audience_->publish(message);
   channels_->post(context.published());
   tell(context, database, nullptr);
+  if (!waiting_.empty()) signal_waiting(context);
 }
 
 void LockedEngine::plan_expiry(std::int64_t now_us) {
@@ -348,12 +375,13 @@ void LockedEngine::plan_expiry(std::int64_t now_us) {
 }
 
 void LockedEngine::expire_in_time(const Clock::TimerId* own) {
-  const Section section{*this};
+  Section section{*this};
   if (expiry_planned_ms_ == Keyspace::never) return;  // closing
   std::erase_if(expiry_timers_, [&](const auto& timer) { return timer.get() == own; });
   if (expiry_timers_.empty()) expiry_planned_ms_ = 0;
   const auto now = now_us();
   expire(now, expired_by_timer);
+  if (!signalled_.empty()) section.serve_waiting();
   plan_expiry(now);
 }
 

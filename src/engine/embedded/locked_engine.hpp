@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,7 @@
 namespace sluice::engine {
 
 class Snapshot;
+struct Entry;
 
 /// What an execution leaves besides its reply.
 struct Executed {
@@ -51,7 +53,10 @@ struct WaitingCall {
   std::vector<std::string> words;  ///< to be executed again
   Session session;                 ///< of the connection, as it was
   std::vector<std::string> keys;   ///< of the session's database
-  std::int64_t timeout_ms = 0;     ///< 0: for ever
+  /// What it takes: a value of another type does not wake it. Empty: XREADGROUP, which any wakes,
+  /// and none.
+  std::string_view type;
+  std::int64_t timeout_ms = 0;  ///< 0: for ever
   bool is_waiting = false;
   Value reply;                 ///< null after the timeout
   std::uint64_t position = 0;  ///< in the log, of what the reply has seen
@@ -68,18 +73,29 @@ class WaitingCalls {
   bool empty() const noexcept { return by_key_.empty(); }
   void add(const Call& call) {
     call->is_waiting = true;
-    for (const auto& key : call->keys) by_key_[{call->session.database, key}].push_back(call);
+    for (const auto& key : call->keys) {
+      by_key_[{call->session.database, key}].push_back(call);
+      if (call->type.empty()) streams_.insert({call->session.database, key});
+    }
   }
   /// False: it does not wait any more.
   bool remove(WaitingCall& call) {
     if (!std::exchange(call.is_waiting, false)) return false;
     for (const auto& key : call.keys) {
+      if (call.type.empty()) streams_.extract({call.session.database, key});
       const auto found = by_key_.find({call.session.database, key});
       if (found == by_key_.end()) continue;  // named twice
       found->second.remove_if([&](const Call& other) { return other.get() == &call; });
       if (found->second.empty()) by_key_.erase(found);
     }
     return true;
+  }
+  /// Of which a group is read: the call ends with an error where the stream is gone.
+  const std::multiset<KeyOfDatabase>& streams() const noexcept { return streams_; }
+  std::vector<KeyOfDatabase> keys() const {
+    std::vector<KeyOfDatabase> keys;
+    for (const auto& [key, calls] : by_key_) keys.push_back(key);
+    return keys;
   }
   /// Those that wait for a key, the oldest first.
   std::vector<Call> of(const KeyOfDatabase& key) const {
@@ -90,6 +106,7 @@ class WaitingCalls {
 
  private:
   std::map<KeyOfDatabase, std::list<Call>> by_key_;
+  std::multiset<KeyOfDatabase> streams_;
 };
 
 /// Told of what executions have changed and published: a server's connections. Under the engine's
@@ -135,7 +152,6 @@ class LockedEngine {
     void wait(const WaitingCalls::Call& call, Block&& block);
     /// False: it was served already.
     bool stop_waiting(WaitingCall& call);
-    bool has_key(const KeyOfDatabase& key);
 
     Engine& engine() noexcept { return locked_.engine_; }
 
@@ -174,6 +190,8 @@ class LockedEngine {
   /// The next effects go to a new file. REQUIRES: a Section.
   void begin_file() noexcept { engine_.log_database = -1; }
   Engine& engine() noexcept { return engine_; }
+  /// REQUIRES: a Section.
+  bool has_key(const KeyOfDatabase& key);
   /// Null: none. REQUIRES: a Section.
   void set_audience(Audience* audience) noexcept { audience_ = audience; }
   /// The snapshot sees each key before it changes; null: there is none. REQUIRES: a Section.
@@ -185,6 +203,9 @@ class LockedEngine {
   void note_failure();
   void keep_time_left(std::int64_t step_us, std::int64_t now_us);
   void finish(Context& context, Executed& executed, int database);
+  /// Null: there is none. A key past its time is there until it is looked up.
+  const Entry* entry_at(const KeyOfDatabase& key);
+  void signal_waiting(Context& context);
   /// Effects that begin in `database` are told.
   void tell(Context& context, int database, const Session* by);
   void expire(std::int64_t now_us, std::size_t most);

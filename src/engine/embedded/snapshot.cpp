@@ -1,6 +1,7 @@
 #include "engine/embedded/snapshot.hpp"
 
 #include "engine/log/record.hpp"
+#include "engine/lua/scripts.hpp"
 #include "engine/types/text.hpp"
 #include "resp/writer.hpp"
 
@@ -154,7 +155,8 @@ struct Writer {
 
 void Snapshot::before_write(const resp::CommandSpec& spec, Words words) {
   if (!resp::keys_of(spec, words, positions_)) return;  // it will be refused
-  if (positions_.empty()) spoilt_ = true;               // FLUSHALL, SWAPDB
+  if (spec.name.starts_with("function|")) return copy_libraries();
+  if (positions_.empty()) spoilt_ = true;  // FLUSHALL, SWAPDB
   for (const auto position : positions_) copy_before_write(words[position]);
 }
 
@@ -169,7 +171,14 @@ void Snapshot::copy_before_write(std::string_view key) {
       copy(database, *entry);
 }
 
+void Snapshot::copy_libraries() {
+  if (std::exchange(has_libraries_, true)) return;
+  for (const auto& [name, library] : engine_.scripts().functions().all())
+    resp::append_command(records_, {"FUNCTION", "LOAD", "REPLACE", library.code});
+}
+
 bool Snapshot::collect(std::size_t enough) {
+  copy_libraries();
   while (records_.size() < enough && scanned_ < Engine::databases) {
     cursor_ = engine_.keyspace(scanned_).scan(cursor_, [&](const Entry& entry) {
       if (!written_.contains(entry.key())) copy(scanned_, entry);

@@ -41,6 +41,8 @@ class Snapshot {
  private:
   void copy(int database, const Entry& entry);
   void copy_before_write(std::string_view key);
+  /// The libraries of functions, which are in no database.
+  void copy_libraries();
 
   Engine& engine_;
   std::string records_;
@@ -48,6 +50,7 @@ class Snapshot {
   int scanned_ = 0;    // the database that is being scanned
   std::uint64_t cursor_ = 0;
   bool spoilt_ = false;
+  bool has_libraries_ = false;
   struct Hasher {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return hash_of(text); }

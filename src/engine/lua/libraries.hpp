@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <lua.hpp>
 #include <string_view>
+#include <vector>
 
 #include "engine/lua/script_run.hpp"
 
@@ -22,6 +23,11 @@ struct CjsonConfig;
 void open_sandbox(lua_State* lua);
 /// Enters the table at the top of the stack, as a view, as a field of the table below it.
 void set_protected(lua_State* lua, const char* name);
+/// Reading a field that is not there raises an error. The table is at the top of the stack.
+void refuse_missing(lua_State* lua);
+/// Pushes a table that cannot be written, and that reads the one at the top of the stack instead,
+/// which is popped: the __index of its metatable, which may be changed.
+void push_environment(lua_State* lua);
 /// Hides the globals behind a view. REQUIRES: they are at the top of the stack, where they stay.
 void close_sandbox(lua_State* lua);
 
@@ -34,6 +40,20 @@ void push_cmsgpack_library(lua_State* lua);
 void push_struct_library(lua_State* lua);
 /// The table `redis`. Its functions use `run`, which has to outlive the state.
 void push_redis_library(lua_State* lua, ScriptRun& run);
+
+/// A function of a library, as redis.register_function took it.
+struct LuaFunction {
+  std::string name;
+  std::optional<std::string> description;
+  unsigned flags = 0;        ///< of script_flags
+  int function = LUA_NOREF;  ///< in the registry
+};
+inline constexpr std::string_view wrong_function_name =
+    "Library names can only contain letters, numbers, or underscores(_) and must be at least one "
+    "character long";
+bool is_function_name(std::string_view name) noexcept;
+/// The table `redis` that the code of a library sees while it is loaded, but for register_function.
+void push_loading_redis(lua_State* lua);
 
 /// Lua's random numbers as Redis has them: the 48-bit generator of POSIX, the same sequence in
 /// every script.

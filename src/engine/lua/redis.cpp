@@ -41,7 +41,8 @@ bool publishes(const resp::CommandSpec& spec) {
 std::string_view refusal(ScriptRun& run, const Engine::Command* command, Words words) {
   constexpr std::string_view unknown = "ERR Unknown Redis command called from script";
   if (command == nullptr) return unknown;
-  const auto& spec = *command->spec;
+  const auto* const asked = resp::find_command(words);
+  const auto& spec = !command->handler && asked ? *asked : *command->spec;
   if (!spec.arity_fits(words.size()))
     return "ERR Wrong number of args calling Redis command from script";
   if (spec.has(resp::flag_noscript)) return "ERR This Redis command is not allowed from script";
@@ -244,7 +245,22 @@ constexpr Constant constants[] = {
     {"REPL_ALL", 3},     {"REDIS_VERSION_NUM", version_number},
 };
 
+void add_constants(lua_State* lua) {
+  for (const auto& constant : constants) {
+    lua_pushinteger(lua, constant.value);
+    lua_setfield(lua, -2, constant.name);
+  }
+  set_text(lua, "REDIS_VERSION", version);
+}
+
 }  // namespace
+
+void push_loading_redis(lua_State* lua) {
+  lua_newtable(lua);
+  lua_pushcfunction(lua, log);
+  lua_setfield(lua, -2, "log");
+  add_constants(lua);
+}
 
 void push_redis_library(lua_State* lua, ScriptRun& run) {
   static_assert(std::is_trivially_destructible_v<CommandCache>);
@@ -258,11 +274,7 @@ void push_redis_library(lua_State* lua, ScriptRun& run) {
   }
   lua_pop(lua, 1);
   add_functions(lua, plain);
-  for (const auto& constant : constants) {
-    lua_pushinteger(lua, constant.value);
-    lua_setfield(lua, -2, constant.name);
-  }
-  set_text(lua, "REDIS_VERSION", version);
+  add_constants(lua);
 }
 
 }  // namespace sluice::engine

@@ -334,12 +334,26 @@ void open_sandbox(lua_State* lua) {
   lua_pop(lua, 2);
 }
 
-void close_sandbox(lua_State* lua) {
+void refuse_missing(lua_State* lua) {
   lua_createtable(lua, 0, 1);
   lua_pushcfunction(lua, refuse_global);
   lua_setfield(lua, -2, "__index");
   lua_setmetatable(lua, -2);
+}
 
+void push_environment(lua_State* lua) {
+  lua_newtable(lua);
+  lua_createtable(lua, 0, 2);
+  lua_pushvalue(lua, -3);
+  lua_setfield(lua, -2, "__index");
+  lua_pushcfunction(lua, refuse_write);
+  lua_setfield(lua, -2, "__newindex");
+  lua_setmetatable(lua, -2);
+  lua_remove(lua, -2);
+}
+
+void close_sandbox(lua_State* lua) {
+  refuse_missing(lua);
   lua_pushvalue(lua, -1);
   set_protected(lua, "_G");  // _G._G is the view itself
   lua_pushliteral(lua, "_G");

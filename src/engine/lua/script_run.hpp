@@ -2,15 +2,22 @@
 /// how many steps it has left.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/core/context.hpp"
 #include "engine/lua/memory.hpp"
 #include "sluice/clock.hpp"
 
 namespace sluice::engine {
+
+/// Of a script's first line and of a function. Only the first one counts here.
+inline constexpr std::array<std::string_view, 5> script_flags = {
+    "no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"};
+inline constexpr unsigned flag_no_writes = 1;  ///< a bit for each, by their places
 
 struct ScriptLimits {
   /// A script that runs longer is ended by an error, and all that it did is undone. Measured if
@@ -24,7 +31,7 @@ struct ScriptLimits {
   /// at the same place.
   std::uint64_t steps = 1'000'000'000;
   /// Of all that the scripts of an engine hold in Lua, cached functions included; also of what is
-  /// kept to undo a script, and of its reply.
+  /// kept to undo a script, and of its reply. Libraries of functions may hold as much again.
   std::size_t memory = 256UL << 20;
   /// Scripts that came by EVAL and are remembered; the one used longest ago goes first. SCRIPT
   /// LOAD's are all kept.

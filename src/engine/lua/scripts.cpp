@@ -11,6 +11,8 @@ namespace sluice::engine {
 namespace {
 
 constexpr std::string_view no_script = "NOSCRIPT No matching script. Please use EVAL.";
+constexpr std::string_view writes_in_read_only =
+    "ERR Can not execute a script with write flag using *_ro command.";
 constexpr std::size_t sha1_size = 40;
 
 /// The first line of a script: "#!lua flags=no-writes,allow-oom".
@@ -20,9 +22,6 @@ struct ScriptHeader {
   std::size_t size =
       0;  ///< the bytes before the line end, which stays so that lines keep their numbers
 };
-
-constexpr std::array<std::string_view, 5> known_flags = {"no-writes", "allow-oom", "allow-stale",
-                                                         "no-cluster", "allow-cross-slot-keys"};
 
 /// Cuts the text before the next `separator` off `rest`.
 std::string_view cut(std::string_view& rest, char separator) {
@@ -52,7 +51,7 @@ std::expected<ScriptHeader, std::string> read_script_header(std::string_view scr
     option.remove_prefix(6);
     while (!option.empty()) {
       const auto flag = cut(option, ',');
-      if (std::ranges::find(known_flags, flag) == known_flags.end())
+      if (std::ranges::find(script_flags, flag) == script_flags.end())
         return std::unexpected(fmt::format("ERR Unexpected flag in script shebang: {}", flag));
       if (flag == "no-writes") header.no_writes = true;
     }
@@ -217,22 +216,41 @@ void ScriptRunner::evalsha(Context& context, std::string_view sha1, const Call& 
   execute(context, known, call, reply);
 }
 
+void ScriptRunner::fcall(Context& context, std::string_view function, const Call& call,
+                         Reply& reply) {
+  const auto* found = functions_.find(function);
+  if (!found) return reply.error("ERR Function not found");
+  const bool no_writes = (found->flags & flag_no_writes) != 0;
+  if (call.read_only && !no_writes) return reply.error(writes_in_read_only);
+  auto& lua = functions_.lua();
+  execute(
+      context, lua, found->name, no_writes, [&] { return lua.call(*found, call.keys, call.args); },
+      reply);
+}
+
 void ScriptRunner::execute(Context& context, Scripts::iterator script, const Call& call,
                            Reply& reply) {
   auto& [sha1, compiled] = *script;
   if (call.read_only && compiled.has_header && !compiled.no_writes)
-    return reply.error("ERR Can not execute a script with write flag using *_ro command.");
+    return reply.error(writes_in_read_only);
   if (!compiled.kept) recent_.splice(recent_.begin(), recent_, compiled.use);
+  execute(
+      context, *lua_, sha1, call.read_only || compiled.no_writes,
+      [&] { return lua_->call(compiled.script, call.keys, call.args); }, reply);
+}
 
+template <class Start>
+void ScriptRunner::execute(Context& context, LuaState& lua, std::string_view name, bool read_only,
+                           Start&& start, Reply& reply) {
   Undoable writes{context};
   const auto outcome = [&] {
-    const InScript in_script{context, run_, call.read_only || compiled.no_writes};
-    return lua_->call(compiled.script, call.keys, call.args);
+    const InScript in_script{context, run_, read_only};
+    return start();
   }();
   if (outcome) {
-    if (!reply_result(lua_->lua(), reply, run_.protocol, run_.limits.memory))
+    if (!reply_result(lua.lua(), reply, run_.protocol, run_.limits.memory))
       run_.end = ScriptRun::End::memory;
-    lua_->pop();
+    lua.pop();
   }
   if (run_.ended()) {
     reply.restart();
@@ -240,7 +258,7 @@ void ScriptRunner::execute(Context& context, Scripts::iterator script, const Cal
   }
   writes.settle();
   if (outcome) return;
-  auto text = fmt::format("{} script: {}", outcome.error(), sha1);
+  auto text = fmt::format("{} script: {}", outcome.error(), name);
   if (run_.error_line >= 0) text += fmt::format(", on {}:{}.", run_.error_source, run_.error_line);
   reply.error(one_line(text));
 }

@@ -1,4 +1,4 @@
-/// Lua scripts: EVAL, EVALSHA, SCRIPT and the fast path of Store::run(Script).
+/// Lua scripts: EVAL, EVALSHA, SCRIPT, FCALL and the fast path of Store::run(Script).
 ///
 /// A script runs on its caller's thread, under the engine's lock, at one frozen time. Its writes
 /// are the effects of one execution; those made before an error stay, as in Redis. But a script
@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "engine/core/context.hpp"
+#include "engine/lua/functions.hpp"
 #include "engine/lua/script_run.hpp"
 #include "engine/lua/state.hpp"
 
@@ -37,6 +38,10 @@ class ScriptRunner {
   void run(Context& context, const Script& script, const Call& call, Reply& reply);
   void eval(Context& context, std::string_view text, const Call& call, Reply& reply);
   void evalsha(Context& context, std::string_view sha1, const Call& call, Reply& reply);
+
+  /// A function of a library.
+  void fcall(Context& context, std::string_view function, const Call& call, Reply& reply);
+  FunctionLibraries& functions() noexcept { return functions_; }
 
   /// The SHA-1 of a script that is kept from now on, or why it cannot be compiled.
   std::expected<std::string, std::string> load(std::string_view text);
@@ -63,8 +68,13 @@ class ScriptRunner {
   void evict();
   void run(Context& context, const Script& script, bool keep, const Call& call, Reply& reply);
   void execute(Context& context, Scripts::iterator script, const Call& call, Reply& reply);
+  /// `start` leaves its result on the stack of `lua`, as LuaState::call().
+  template <class Start>
+  void execute(Context& context, LuaState& lua, std::string_view name, bool read_only,
+               Start&& start, Reply& reply);
 
   ScriptRun run_;
+  FunctionLibraries functions_{run_};
   std::unique_ptr<LuaState> lua_;
   Scripts scripts_;                // by SHA-1 in lower case
   std::list<std::string> recent_;  // of those that came by EVAL; the latest used is the first

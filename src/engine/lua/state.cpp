@@ -108,7 +108,7 @@ void watch_closely(lua_State* lua) {
   watch(lua, std::min(lua_gethookcount(lua), close_hook_interval));
 }
 
-LuaState::LuaState(ScriptRun& run)
+LuaState::LuaState(ScriptRun& run, Use use)
     : run_(run),
       lua_(lua_newstate(LuaMemory::allocate, &memory_)),
       keys_{slot_keys, "KEYS"},
@@ -149,32 +149,40 @@ LuaState::LuaState(ScriptRun& run)
   lua_insert(lua_, slot_handler);
   bottom_ = slots;
   lua_settop(lua_, bottom_);
+  if (use == Use::functions) {
+    lua_pushvalue(lua_, slot_globals);
+    make_environment();
+    return;
+  }
   give_new(keys_, {});
   give_new(args_, {});
 }
 
 LuaState::~LuaState() { lua_close(lua_); }
 
-std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
-  if (text.starts_with(LUA_SIGNATURE[0]))
-    return std::unexpected("ERR Error compiling script (new function): bytecode is not allowed");
+std::expected<void, std::string> LuaState::load_chunk(std::string_view text, const char* name) {
+  if (text.starts_with(LUA_SIGNATURE[0])) return std::unexpected("bytecode is not allowed");
   if (text.size() > longest_chunk)
     return std::unexpected(
-        fmt::format("ERR Error compiling script (new function): it has {} bytes, more than {}",
-                    text.size(), longest_chunk));
+        fmt::format("it has {} bytes, more than {}", text.size(), longest_chunk));
+  run_.memory = &memory_;
+  memory_.limit = run_.limits.memory;
   run_.start();
   make_room();
   memory_.lenient = false;
-  lua_pushliteral(lua_, "@user_script");  // stays: the compiler itself does not hold on to it
+  lua_pushstring(lua_, name);  // stays: the compiler itself does not hold on to it
   const int status = luaL_loadbuffer(lua_, text.data(), text.size(), lua_tostring(lua_, -1));
   memory_.lenient = true;
   lua_remove(lua_, -2);
-  if (status != 0) {
-    auto error =
-        fmt::format("ERR Error compiling script (new function): {}", lua_tostring(lua_, -1));
-    pop();
-    return std::unexpected(std::move(error));
-  }
+  if (status == 0) return {};
+  std::string error = lua_tostring(lua_, -1);
+  pop();
+  return std::unexpected(std::move(error));
+}
+
+std::expected<LuaScript, std::string> LuaState::compile(std::string_view text) {
+  if (const auto loaded = load_chunk(text, "@user_script"); !loaded)
+    return std::unexpected("ERR Error compiling script (new function): " + loaded.error());
   // The view over the globals refuses assignments. A script that makes none reads the globals
   // directly, in half the time.
   const auto facts = facts_of(lua_);
@@ -241,22 +249,32 @@ bool LuaState::holds_only(int slot, std::size_t size) {
   return true;
 }
 
-std::expected<void, std::string> LuaState::call(LuaScript& script, Words keys, Words args) {
-  give(script, keys, args);
+void LuaState::begin_run() {
+  run_.memory = &memory_;
+  memory_.limit = run_.limits.memory;
   random_.seed(0);
   run_.start();
   *cjson_ = {};
   make_room();
   watch(lua_, interval_with(memory_.used));
+}
 
-  lua_rawgeti(lua_, LUA_REGISTRYINDEX, script.function);
+std::expected<void, std::string> LuaState::run_pushed(int arguments, int results) {
   memory_.refused = false;
   memory_.lenient = false;
-  const int status = lua_pcall(lua_, 0, 1, slot_handler);
+  const int status = lua_pcall(lua_, arguments, results, slot_handler);
   memory_.lenient = true;
-  if (script.own) script.own->let_go_of_large(lua_);
   if (status == 0) return {};
   return std::unexpected(failure(status));
+}
+
+std::expected<void, std::string> LuaState::call(LuaScript& script, Words keys, Words args) {
+  give(script, keys, args);
+  begin_run();
+  lua_rawgeti(lua_, LUA_REGISTRYINDEX, script.function);
+  auto done = run_pushed(0, 1);
+  if (script.own) script.own->let_go_of_large(lua_);
+  return done;
 }
 
 std::string LuaState::failure(int status) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/lua/libraries.hpp"
 #include "engine/lua/memory.hpp"
@@ -22,8 +23,9 @@ struct LuaScript {
 
 class LuaState {
  public:
+  enum class Use { scripts, functions };
   /// `run` is told to every script and has to outlive the state.
-  explicit LuaState(ScriptRun& run);
+  explicit LuaState(ScriptRun& run, Use use = Use::scripts);
   ~LuaState();
 
   /// A compiled script, or why it cannot be compiled.
@@ -33,6 +35,15 @@ class LuaState {
   /// Runs a compiled script in `run` and leaves its one result on the stack; pop() it. An error is
   /// given as text and leaves nothing.
   std::expected<void, std::string> call(LuaScript& script, Words keys, Words args);
+
+  // For functions:
+
+  /// Runs the code of a library, behind its first line, and gives what it registered, also where
+  /// there is an error.
+  std::expected<void, std::string> load(std::string_view code, std::vector<LuaFunction>& functions);
+  /// As for a script; the function gets its keys and arguments as tables.
+  std::expected<void, std::string> call(const LuaFunction& function, Words keys, Words args);
+  void forget(const LuaFunction& function);
 
   lua_State* lua() noexcept { return lua_; }
   void pop() { lua_settop(lua_, bottom_); }
@@ -51,6 +62,12 @@ class LuaState {
   void give_new(Given& given, Words words);
   void fill(Given& given, Words words);
   bool holds_only(int slot, std::size_t size);
+  /// Leaves the chunk on the stack, or gives the compiler's words.
+  std::expected<void, std::string> load_chunk(std::string_view text, const char* name);
+  void make_environment();  ///< of functions; the globals are at the top of the stack
+  void begin_run();
+  /// Calls what lies on the stack with so many arguments.
+  std::expected<void, std::string> run_pushed(int arguments, int results);
   std::string failure(int status);
   void make_room();
 
@@ -63,6 +80,7 @@ class LuaState {
   Given keys_;
   Given args_;
   int bottom_ = 0;
+  std::vector<LuaFunction>* loading_ = nullptr;
   CjsonConfig* cjson_ = nullptr;  // a script's settings end with it
   std::size_t garbage_at_ = little_garbage;
 };

@@ -26,7 +26,7 @@ constexpr int newest_version = 12;
 /// What stands before each part of the file, where it is not the type of a value.
 enum SnapshotMark : unsigned char {
   mark_slots = 244,
-  mark_function = 245,
+  mark_library = snapshot_mark_library,
   mark_early_function = 246,
   mark_module = 247,
   mark_idle = 248,
@@ -141,8 +141,9 @@ class SnapshotReader {
       case mark_expiry: expiry_ms_ = 1000 * signed_little_endian<4>(fields_.take(4)); break;
       case mark_idle: fields_.length(); break;
       case mark_frequency: fields_.byte(); break;
-      case mark_function:
-      case mark_early_function: refuse_content("a library of functions (FUNCTION LOAD)");
+      case mark_library: run({"FUNCTION", "LOAD", "REPLACE", fields_.text()}); break;
+      case mark_early_function:
+        refuse_content("a library of functions of a Redis before 7.0 was released");
       case mark_module:
         refuse_content(fmt::format("data of the module '{}'", module_of(fields_.length())));
       default: read_key(static_cast<SnapshotForm>(mark));

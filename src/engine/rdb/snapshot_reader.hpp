@@ -4,7 +4,7 @@
 /// Read: strings, lists, sets, sorted sets, hashes and streams in every encoding that Redis 3.2 to
 /// 8 writes, with their times of expiry, in all databases. Not kept, since nothing here uses them:
 /// how long a key was not used or how often (LFU), when a consumer of a group was last seen.
-/// Refused by name: functions, values and data of modules, fields of a hash with a time of their
+/// Refused by name: values and data of modules, fields of a hash with a time of their
 /// own, and types or versions of servers that came later.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/error.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::engine {
@@ -29,6 +30,22 @@ class SnapshotSource {
   virtual std::string_view take(std::uint64_t size) = 0;
 };
 
+/// A text as a source.
+class TextSource final : public SnapshotSource {
+ public:
+  explicit TextSource(std::string_view text) : rest_(text) {}
+  std::string_view take(std::uint64_t size) override {
+    if (size > rest_.size()) throw Error{Errc::corrupt, "the value ends early"};
+    const auto taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+  bool is_at_end() const noexcept { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+};
+
 /// Whether what begins so is a snapshot.
 inline bool is_snapshot(std::string_view bytes) noexcept { return bytes.starts_with("REDIS"); }
 
@@ -41,6 +58,9 @@ struct SnapshotReport {
 /// Throws Error: corrupt (what is wrong), bad_argument (what the snapshot holds that no command
 /// here makes), and what `run` throws. Some commands have run then.
 SnapshotReport read_snapshot(SnapshotSource& source, const RunCommand& run);
+
+/// The mark before each library of functions, whose code is a text behind it.
+inline constexpr unsigned snapshot_mark_library = 245;
 
 /// The same for the value of one key, as DUMP gives it, without what stands at its end.
 void read_value(SnapshotSource& source, const std::string& key, const RunCommand& run);

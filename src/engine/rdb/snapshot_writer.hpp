@@ -29,7 +29,7 @@ class ListpackWriter {
 
 /// What DUMP puts behind a value: the version whose forms are used, and a checksum.
 void seal_value(std::string& value);
-/// The value without it; empty: the version is one that is not read, or the checksum is wrong.
+/// The value without it; null: the version is one that is not read, or the checksum is wrong.
 std::string_view sealed_value(std::string_view sealed) noexcept;
 
 }  // namespace sluice::engine

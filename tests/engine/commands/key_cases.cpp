@@ -164,6 +164,25 @@ constexpr CommandCase server[] = {
     {"CONFIG SET a", "(error) ERR wrong number of arguments for 'config|set' command"},
 };
 
+constexpr CommandCase own_answers[] = {
+    {"OBJECT HELP",
+     "[OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:, ENCODING, FREQ, "
+     "HELP, IDLETIME, REFCOUNT]"},
+    {"WAITAOF 0 0 10", "[(integer) 0, (integer) 0]"},
+    {"WAITAOF 1 0 10",
+     "(error) ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."},
+    {"WAITAOF 2 0 10", "(error) ERR value is out of range, value must between 0 and 1"},
+    {"SET k v", "OK", "="},
+    {"MEMORY USAGE k", "(integer) 89"},
+    {"MEMORY USAGE none", "(nil)"},
+    {"MEMORY USAGE k SAMPLES -1", "(error) ERR syntax error"},
+    {"RPUSH l a bb ccc dddd", "(integer) 4", "="},
+    {"MEMORY USAGE l SAMPLES 1", "(integer) 349"},
+    {"MEMORY USAGE l SAMPLES 0", "(integer) 355"},
+    {"XADD x 1-1 name value", "\"1-1\"", "="},
+    {"MEMORY USAGE x", "(integer) 162"},
+};
+
 }  // namespace
 
 std::span<const CommandTable> key_and_server_tables() {
@@ -172,6 +191,7 @@ std::span<const CommandTable> key_and_server_tables() {
       {"databases", databases},
       {"expiry", expiry, false},
       {"server", server},
+      {"own_answers", own_answers, false},
   };
   return tables;
 }

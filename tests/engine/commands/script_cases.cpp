@@ -336,6 +336,43 @@ constexpr CommandCase script_commands[] = {
      "(error) NOSCRIPT No matching script. Please use EVAL."},
 };
 
+constexpr CommandCase functions[] = {
+    {"FUNCTION LOAD \"#!lua name=lib\\nredis.register_function('put', function(keys, args) "
+     "redis.call('SET', keys[1], args[1]) return #args end)\"",
+     "\"lib\"", "="},
+    {"FCALL put 1 k v", "(integer) 1", "SET k v"},
+    {"FCALL PUT 1 k v", "(integer) 1", "SET k v"},
+    {"FCALL_RO put 1 k v",
+     "(error) ERR Can not execute a script with write flag using *_ro command."},
+    {"FCALL nothing 0", "(error) ERR Function not found"},
+    {"FCALL put x", "(error) ERR Bad number of keys provided"},
+    {"FUNCTION LOAD \"#!lua name=lib\\nredis.register_function('a', function() end)\"",
+     "(error) ERR Library 'lib' already exists"},
+    {"FUNCTION LOAD \"#!lua name=other\\nredis.register_function('put', function() end)\"",
+     "(error) ERR Function put already exists"},
+    {"FUNCTION LOAD REPLACE \"#!lua name=lib\\nredis.register_function{function_name='get', "
+     "callback=function(k) return redis.call('GET', k[1]) end, flags={'no-writes'}, "
+     "description='what it holds'}\"",
+     "\"lib\"", "="},
+    {"FCALL put 1 k v", "(error) ERR Function not found"},
+    {"FCALL_RO get 1 k", "\"v\""},
+    {"FUNCTION LIST",
+     "[map[\"library_name\", \"lib\", \"engine\", \"LUA\", \"functions\", "
+     "[map[\"name\", \"get\", \"description\", \"what it holds\", \"flags\", "
+     "set[no-writes]]]]]"},
+    {"FUNCTION LIST LIBRARYNAME x*", "[]"},
+    {"FUNCTION STATS",
+     "map[\"running_script\", (nil), \"engines\", map[\"LUA\", "
+     "map[\"libraries_count\", (integer) 1, \"functions_count\", (integer) 1]]]"},
+    {"EVAL \"return redis.call('FCALL', 'get', 1, 'k')\" 0",
+     "(error) ERR This Redis command is not allowed from script script: "
+     "97784dbe671e92f4a0e96803f914d516a5e0a1cc, on @user_script:1."},
+    {"FUNCTION DELETE lib", "OK", "="},
+    {"FUNCTION DELETE lib", "(error) ERR Library not found"},
+    {"FUNCTION FLUSH SYNC", "OK", "="},
+    {"FUNCTION KILL", "(error) NOTBUSY No scripts in execution right now."},
+};
+
 }  // namespace
 
 std::span<const CommandTable> script_tables() {
@@ -343,6 +380,7 @@ std::span<const CommandTable> script_tables() {
       {"script_results", script_results},
       {"script_errors", script_errors},
       {"script_commands", script_commands},
+      {"functions", functions},
   };
   return tables;
 }

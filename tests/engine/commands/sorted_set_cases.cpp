@@ -150,6 +150,35 @@ constexpr CommandCase ranks_with_scores[] = {
     {"ZRANK z b WITHSCORE x", "(error) ERR wrong number of arguments for 'zrank' command"},
 };
 
+constexpr CommandCase places[] = {
+    {"GEOADD g 13.361389 38.115556 Palermo 15.087269 37.502669 Catania", "(integer) 2",
+     "ZADD g 3479099956230698 Palermo 3479447370796909 Catania"},
+    {"GEOADD g NX CH 13.361389 38.115556 Palermo", "(integer) 0"},
+    {"GEOADD g XX CH 13.5 38.1 Palermo", "(integer) 1", "ZADD g XX CH 3479100566894653 Palermo"},
+    {"GEOADD g CH 13.361389 38.115556 Palermo", "(integer) 1",
+     "ZADD g CH 3479099956230698 Palermo"},
+    {"GEOADD g 181 38 x", "(error) ERR invalid longitude,latitude pair 181.000000,38.000000"},
+    {"GEOADD g 13 38 x 1", "(error) ERR syntax error"},
+    {"GEODIST g Palermo Catania", "\"166274.1516\""},
+    {"GEODIST g Palermo Catania km", "\"166.2742\""},
+    {"GEODIST g Palermo nothing", "(nil)"},
+    {"GEODIST g Palermo Catania x",
+     "(error) ERR unsupported unit provided. please use M, KM, FT, MI"},
+    {"GEOHASH g Palermo Catania nothing", "[\"sqc8b49rny0\", \"sqdtr74hyu0\", (nil)]"},
+    {"GEOPOS g nothing", "[(nil)]"},
+    {"GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km ASC WITHDIST",
+     "[[\"Catania\", \"56.4413\"], [\"Palermo\", \"190.4424\"]]"},
+    {"GEOSEARCH g FROMMEMBER Palermo BYBOX 400 400 km DESC", "[\"Catania\", \"Palermo\"]"},
+    {"GEOSEARCHSTORE h g FROMLONLAT 15 37 BYRADIUS 100 km", "(integer) 1",
+     "DEL h; ZADD h 3479447370796909 Catania"},
+    {"GEORADIUS g 15 37 1 km STORE h", "(integer) 0", "DEL h"},
+    {"GEORADIUSBYMEMBER g Catania 200 km COUNT 1 WITHHASH",
+     "[[\"Catania\", (integer) 3479447370796909]]"},
+    {"GEORADIUS_RO g 15 37 1 km STORE h", "(error) ERR syntax error"},
+    {"GEOSEARCH g FROMLONLAT 15 37 ASC ASC",
+     "(error) ERR exactly one of BYRADIUS and BYBOX can be specified for GEOSEARCH"},
+};
+
 }  // namespace
 
 std::span<const CommandTable> sorted_set_tables() {
@@ -159,6 +188,7 @@ std::span<const CommandTable> sorted_set_tables() {
       {"combinations", combinations},
       {"queues", queues},
       {"ranks_with_scores", ranks_with_scores, false},
+      {"places", places},
   };
   return tables;
 }

@@ -122,6 +122,47 @@ constexpr CommandCase parts[] = {
     {"STRLEN l", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
 };
 
+constexpr CommandCase common_subsequences[] = {
+    {"MSET a ohmytext b mynewtext", "OK", "="},
+    {"LCS a b", "\"mytext\""},
+    {"LCS a b LEN", "(integer) 6"},
+    {"LCS a b IDX",
+     "map[\"matches\", [[[(integer) 4, (integer) 7], [(integer) 5, (integer) 8]], "
+     "[[(integer) 2, (integer) 3], [(integer) 0, (integer) 1]]], \"len\", (integer) 6]"},
+    {"LCS a b IDX MINMATCHLEN 4 WITHMATCHLEN",
+     "map[\"matches\", [[[(integer) 4, (integer) 7], [(integer) 5, (integer) 8], (integer) 4]], "
+     "\"len\", (integer) 6]"},
+    {"LCS a b IDX LEN",
+     "(error) ERR If you want both the length and indexes, please just use IDX."},
+    {"LCS a none", "\"\""},
+    {"LCS a b FOO", "(error) ERR syntax error"},
+    {"LPUSH l a", "(integer) 1", "="},
+    {"LCS a l", "(error) ERR The specified keys must contain string values"},
+    {"SETRANGE a 20000 x", "(integer) 20001", "="},
+    {"SETRANGE b 20000 x", "(integer) 20001", "="},
+    {"LCS a b",
+     "(error) ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"},
+};
+
+constexpr CommandCase distinct_elements[] = {
+    {"PFADD c a b c d e f g", "(integer) 1", "="},
+    {"PFADD c a", "(integer) 0"},
+    {"PFCOUNT c", "(integer) 7"},
+    {"PFADD empty", "(integer) 1", "="},
+    {"PFADD empty", "(integer) 0"},
+    {"PFCOUNT empty none", "(integer) 0"},
+    {"PFADD d f g h", "(integer) 1", "="},
+    {"PFCOUNT c d", "(integer) 8"},
+    {"PFMERGE e c d", "OK", "="},
+    {"PFCOUNT e", "(integer) 8"},
+    {"STRLEN e", "(integer) 41"},
+    {"SET s text", "OK", "="},
+    {"PFADD s a", "(error) WRONGTYPE Key is not a valid HyperLogLog string value."},
+    {"PFMERGE e s", "(error) WRONGTYPE Key is not a valid HyperLogLog string value."},
+    {"LPUSH l a", "(integer) 1", "="},
+    {"PFCOUNT l", "(error) WRONGTYPE Operation against a key holding the wrong kind of value"},
+};
+
 }  // namespace
 
 std::span<const CommandTable> string_tables() {
@@ -130,6 +171,8 @@ std::span<const CommandTable> string_tables() {
       {"set_with_time", set_with_time, false},
       {"counting", counting},
       {"parts", parts},
+      {"common_subsequences", common_subsequences},
+      {"distinct_elements", distinct_elements},
   };
   return tables;
 }

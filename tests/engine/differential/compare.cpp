@@ -156,6 +156,23 @@ void sort_by_type(Value& reply) {
   if (reply.type() == Type::map) sort_pairs(reply);
 }
 
+/// Redis leaves the result of PFCOUNT in the value.
+void forget_count(Value& reply) {
+  if (reply.type() != Type::bulk_string || !reply.as_text().starts_with("HYLL")) return;
+  auto text = reply.as_text();
+  if (text.size() >= 16) text.replace(8, 8, 8, '.');
+  reply = Value::bulk_string(text);
+}
+
+/// Redis has its libraries and functions in tables.
+void sort_libraries(Value& reply) {
+  if (!reply.is_aggregate()) return;
+  for (auto& library : reply.as_items())
+    if (library.is_aggregate())
+      for (auto& field : library.as_items()) sort_items(field);
+  sort_items(reply);
+}
+
 struct Form {
   std::string_view command;  ///< lower case; with a subcommand "xinfo|stream"
   void (*apply)(Value& reply);
@@ -179,6 +196,10 @@ constexpr Form forms[] = {
     {"xinfo|groups", simplify_stream},
     {"xinfo|consumers", simplify_consumers},
     {"xgroup|createconsumer", forget_number},
+    {"memory|usage", forget_number},
+    {"object|idletime", forget_number},
+    {"get", forget_count},
+    {"function|list", sort_libraries},
 };
 
 struct Clock {
@@ -220,6 +241,7 @@ constexpr KnownRefusal known_refusals[] = {
     {"zrank", "ERR wrong number of arguments", true},  // by a script: since 7.2 there may be more
     {"zrevrank", "ERR wrong number of arguments", true},
     {"select", "ERR DB index is out of range", true},
+    {"function", "ERR Unknown option given: ", true},  // of which 128 characters are shown
     {"xadd", "ERR ", true},
     {"xinfo", "ERR ", true},
     {"xread", "ERR ", true},

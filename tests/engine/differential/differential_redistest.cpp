@@ -21,6 +21,7 @@
 #include "engine/differential/compare.hpp"
 #include "engine/differential/grammar.hpp"
 #include "engine/differential/templates.hpp"
+#include "port/port_under_test.hpp"
 #include "support/plain_client.hpp"
 #include "support/redis_server.hpp"
 #include "support/sanitized.hpp"
@@ -49,7 +50,10 @@ class Redis {
   }
 
   Value run(const Command& words) { return client_.command(std::span<const std::string>{words}); }
-  void clear() { run({"FLUSHALL"}); }
+  void clear() {
+    run({"FLUSHALL"});
+    run({"FUNCTION", "FLUSH"});
+  }
 
  private:
   PlainClient client_;
@@ -183,6 +187,42 @@ void expect_same(const Kind& kind) {
 
 TEST(Differential, EngineAnswersAsRedisDoes) { expect_same({.templates = command_templates}); }
 
+/// The same two questions to two servers: ours is the engine at a port.
+std::optional<std::string> wrong_at_port(const Steps& steps, Redis& redis, Redis& served) {
+  redis.clear();
+  served.clear();
+  for (const auto& step : steps) {
+    const auto theirs = canonical(step.inner, redis.run(step.words));
+    const auto ours = canonical(step.inner, served.run(step.words));
+    if (!same_reply(step.inner, theirs, ours))
+      return fmt::format("{}\n  redis: {}\n  port:  {}", to_line(step.words), to_string(theirs),
+                         to_string(ours));
+  }
+  return std::nullopt;
+}
+
+TEST(Differential, APortAnswersAsRedisDoes) {
+  RedisServer server;
+  const PortUnderTest port;
+  for (const auto& templates :
+       {std::span<const std::string_view>{command_templates}, {edge_templates}})
+    for (std::uint64_t seed = 1; seed <= number_from_environment("SLUICE_SEEDS", rounds(40U));
+         ++seed) {
+      const int protocol = seed % 2 == 0 ? 2 : 3;
+      Redis redis{server.port(), protocol}, served{port.port(), protocol};
+      const auto steps = steps_of({.templates = templates}, seed);
+      const auto is_wrong = [&](const Steps& some) {
+        return wrong_at_port(some, redis, served).has_value();
+      };
+      if (!is_wrong(steps)) continue;
+      const auto fewer = shrink(steps, is_wrong);
+      std::string lines;
+      for (const auto& step : fewer) lines += "  " + to_line(step.words) + '\n';
+      ADD_FAILURE() << "seed " << seed << ", RESP" << protocol << ", shortest run:\n"
+                    << lines << wrong_at_port(fewer, redis, served).value_or("(not every time)");
+    }
+}
+
 /// Without streams: a stream's ids come from the commands before, which a key of any type breaks
 /// off.
 TEST(Differential, WhateverStandsAtAKey) {
@@ -201,6 +241,16 @@ TEST(Differential, CO12_EdgesOfNumbersAndOddForms) {
 
 TEST(Differential, LargeCollections) {
   expect_same({.templates = large_templates, .commands = 2500, .seeds = rounds(6U)});
+}
+
+TEST(Differential, Places) { expect_same({.templates = geo_templates, .seeds = rounds(200U)}); }
+
+TEST(Differential, DistinctElements) {
+  expect_same({.templates = distinct_templates, .commands = 1000, .seeds = rounds(20U)});
+}
+
+TEST(Differential, Functions) {
+  expect_same({.templates = function_templates, .commands = 100, .seeds = rounds(150U)});
 }
 
 /// Texts of JSON with each byte at each place: instead of what is there, and before it.

@@ -22,7 +22,8 @@ struct Kind {
 constexpr std::array long_member{
     "longer than sixty-four bytes, so that no compact form of a "
     "collection may hold it any more"sv};
-constexpr std::array odd_members{""sv, "\0\xff\r\n"sv, long_member[0]};
+// No NUL comes first: to SORT ALPHA of Redis that is an empty text.
+constexpr std::array odd_members{""sv, "\x01\0\xff\r\n"sv, long_member[0]};
 constexpr std::array odd_values{""sv,
                                 " 1"sv,
                                 "hello world"sv,
@@ -32,6 +33,60 @@ constexpr std::array odd_values{""sv,
                                 "A \r\nb \r\n"sv};
 constexpr std::array odd_ids{""sv, " 7"sv, "- 7"sv, " -1"sv, "7 "sv, "8-\t1"sv, "\n9"sv};
 constexpr std::array nothing{""sv};
+// All but the last ones are damaged so that no element can be added.
+constexpr std::array hll_values{
+    "HYLL\2\0\0\0\0\0\0\0\0\0\0\x80"sv,       "HYLL\0\0\0\0\0\0\0\0\0\0\0\x80"sv,
+    "HYLL\1\0\0\0\0\0\0\0\0\0\0\x80"sv,       "HYLX\1\0\0\0\0\0\0\0\0\0\0\x80"sv,
+    "HYLL\1\0\0\0\7\0\0\0\0\0\0\0\x7f\xff"sv, "HYLL\1\0\0\0\0\0\0\0\0\0\0\x80\x7f\xfc\x80\xfd"sv};
+constexpr std::array libraries{
+    "#!lua name=one\nredis.register_function('get', function(keys, args) return redis.call('GET', "
+    "keys[1]) end)"sv,
+    "#!lua name=one\nlocal n = 0 redis.register_function{function_name='count', "
+    "description='counts', callback=function(keys, args) n = n + 1 redis.call('SET', 's1', n) "
+    "return {n, #keys, args[1]} end}"sv,
+    "#!lua name=two\nredis.register_function{function_name='get', flags={'no-writes', "
+    "'allow-oom'}, callback=function(keys, args) return redis.call('GET', keys[1]) end}\n"
+    "redis.register_function('set', function(keys, args) redis.call('SET', keys[1], args[1]) "
+    "return {ok='set'} end)"sv,
+    "#!lua name=three\nredis.register_function{function_name='ro', flags={'no-writes'}, "
+    "callback=function(keys) return redis.pcall('SET', keys[1] or 'x', 1) end}"sv,
+    "#!lua name=four\nredis.register_function('fails', function(keys) redis.call('SET', keys[1], "
+    "7)\nerror('thrown') end)\nredis.register_function('wrong', function(keys) return "
+    "redis.call('LPUSH', keys[1], 1) end)\nredis.register_function('tables', function(k, a) return "
+    "{type(KEYS), 1} end)"sv,
+    "#!lua name=four\nredis.register_function('sets', function(keys) redis.setresp(3) return "
+    "{double=1.5} end)\nredis.register_function('global', function() x = 1 end)"sv,
+    "#!lua name=five\nreturn 1"sv,
+    "#!lua name=five\nredis.call('GET', 'x')"sv,
+    "#!lua name=five\nerror('at load')"sv,
+    "#!lua name=five\nredis.register_function('a', function() end, 1)"sv,
+    "#!lua name=five\nredis.register_function('a')"sv,
+    "#!lua name=five\nredis.register_function{function_name='a'}"sv,
+    "#!lua name=five\nredis.register_function{callback=function() end}"sv,
+    "#!lua name=five\nredis.register_function{function_name='a', callback=function() end, "
+    "flags={'odd'}}"sv,
+    "#!lua name=five\nredis.register_function{function_name='a', callback=function() end, x=1}"sv,
+    "#!lua name=five\nredis.register_function('a b', function() end)"sv,
+    "#!lua name=five\nredis.register_function('a', function() end) redis.register_function('a', "
+    "function() end)"sv,
+    "#!lua name=five\nredis.register_function(1, function() end)"sv,
+    "#!lua name=five\nredis.register_function('a', 1)"sv,
+    "#!lua name=five\nx = 1"sv,
+    "#!lua name=five\nreturn nosuch"sv,
+    "#!lua name=five\nlocal t = redis.nosuch"sv,
+    "#!lua name=five\nthis is no Lua"sv,
+    "#!lua name=fi-ve\nreturn 1"sv,
+    "#!lua name=five name=six\nreturn 1"sv,
+    "#!lua nome=five\nreturn 1"sv,
+    "#!lua\nreturn 1"sv,
+    "#!js name=five\nreturn 1"sv,
+    "#!lua name=five"sv,
+    "return 1"sv,
+    "#!LUA name=five\nredis.register_function('Cased', function() return redis.REDIS_VERSION_NUM > "
+    "1 end) redis.log(redis.LOG_DEBUG, 'loaded')"sv};
+constexpr std::array lua_texts{
+    "return redis.register_function"sv, "return redis.register_function('a', function() end)"sv,
+    "return redis.call('FCALL', 'get', 1, KEYS[1])"sv, "return redis.call('FUNCTION', 'LIST')"sv};
 constexpr std::array odd_limits{""sv, " 1"sv, "( 2"sv};
 
 constexpr Kind kinds[] = {
@@ -73,6 +128,25 @@ constexpr Kind kinds[] = {
     {"ms", "100000 5000000 0 -5"},
     {"bftype", "u8 i8 u1 i5 u63 i64 u64 i65 u16"},
     {"bfoffset", "0 1 #0 #1 #2 7 100 -1"},
+    {"geo", "v1 v2 v3"},
+    {"lonedge",
+     "13.361389 15.087269 -122.4194 0 180 -180 179.9999 -179.9999 2.3522 13.5833 14.25 "
+     "180.5 1e-7"},
+    {"latedge",
+     "38.115556 37.502669 37.7749 0 85.05112878 -85.05112878 85 -84.5 48.8566 37.3167 38 "
+     "86 -1e-7 66.5 81"},
+    {"radius", "0 1 10 56.4413 100 200 1000 2500.5 10000 100000 21000000 50000000 -1 1e10"},
+    {"unit", "m km mi ft km km M"},
+    {"hash52",
+     "3479099956230698 3479447370796909 4503599627370495 4503599627370496 1 "
+     "9223372036854775807 1e19 2e19 -5"},
+    {"count", "p1 p2 p3 p4"},
+    {"fewer", "q1 q2"},
+    {"hllvalue", "HYLL", hll_values},
+    {"library", "", libraries},
+    {"luatext", "", lua_texts},
+    {"libname", "one two three four five nothing"},
+    {"funname", "get get count set ro fails wrong tables sets global cased nothing"},
     {"junk",
      "abc -1 0 9223372036854775808 -9223372036854775808 1.5 nan infinity 0x10 NX COUNT "
      "WITHSCORES LIMIT * $ 1-1 - (",
@@ -208,6 +282,14 @@ std::string Grammar::word(std::string_view kind) {
     return std::to_string(now_ms() / 1000 + 1000 * static_cast<std::int64_t>(1 + below(9)));
   if (kind == "future_ms")
     return std::to_string(now_ms() + 1'000'000 * static_cast<std::int64_t>(1 + below(9)));
+  if (kind == "lon" || kind == "lat") {
+    const auto near = kind == "lon" ? 13 : 37;  // places near each other, and anywhere
+    if (one_in(6)) return word(kind == "lon" ? "lonedge" : "latedge");
+    if (one_in(4))
+      return fmt::format("{:.6f}", (kind == "lon" ? 360. : 170.) *
+                                       (static_cast<double>(below(1000000)) / 1e6 - 0.5));
+    return fmt::format("{}.{:06}", near + below(3), below(1000000));
+  }
   if (kind == "number") return std::to_string(below(600));
   if (keys_ == Keys::mixed && std::ranges::count(mixed_keys, kind) != 0) kind = "any";
   if (std::ranges::count(typed_keys, kind) != 0 && one_in(15))

@@ -33,6 +33,8 @@ inline constexpr std::string_view command_templates[] = {
     "GETRANGE <str> <index> <index>",
     "SUBSTR <str> <index> <index>",
     "SETRANGE <str> <small> <value>",
+    "LCS <str> <str> [ LEN | IDX ] [ MINMATCHLEN <small> ] [ WITHMATCHLEN ]",
+    "LCS <str> <str> { ( LEN | IDX | WITHMATCHLEN | MINMATCHLEN <index> ) }",
     // bits
     "SETBIT <str> <bit> ( 0 | 1 )",
     "GETBIT <str> <bit>",
@@ -211,7 +213,9 @@ inline constexpr std::string_view command_templates[] = {
     "PING [ <value> ]",
     "SELECT 0",
     "PUBLISH <key> <value>",
-    "OBJECT ENCODING nothing",
+    "OBJECT ( ENCODING | FREQ | IDLETIME | REFCOUNT ) nothing",
+    "OBJECT ( FREQ | IDLETIME ) <key>",
+    "MEMORY USAGE <key> [ SAMPLES <index> ]",
 };
 
 /// Collections that outgrow their small form.
@@ -258,6 +262,82 @@ inline constexpr std::string_view large_templates[] = {
     "SORT bign DESC GET # GET s* LIMIT 2 3",
     "SORT bign BY nosort STORE bigl",
     "SORT_RO bign BY bigh->* LIMIT 0 9",
+};
+
+/// Places, in sorted sets that also hold other scores.
+inline constexpr std::string_view geo_templates[] = {
+    "GEOADD <geo> [ NX | XX ] [ CH ] { <lon> <lat> <member> }",
+    "GEOADD <geo> { <lon> <lat> <member> } <lon> <lat> <member>",
+    "GEOADD <geo> <lon> <lat> <member>",
+    "ZADD <geo> <score> <member>",
+    "ZADD <geo> <hash52> <member>",
+    "ZRANGE <geo> 0 -1 WITHSCORES",
+    "ZREM <geo> <member>",
+    "DEL <geo>",
+    "GEODIST <geo> <member> <member> [ <unit> ]",
+    "GEOHASH <geo> { <member> }",
+    "GEOPOS <geo> { <member> }",
+    "GEOSEARCH <geo> ( FROMMEMBER <member> | FROMLONLAT <lon> <lat> ) ( BYRADIUS <radius> <unit> | "
+    "BYBOX <radius> <radius> <unit> ) [ ASC | DESC ] [ COUNT <positive> [ ANY ] ] [ WITHCOORD ] [ "
+    "WITHDIST ] [ WITHHASH ]",
+    "GEOSEARCH <geo> { ( FROMMEMBER <member> | FROMLONLAT <lon> <lat> | BYRADIUS <radius> <unit> | "
+    "BYBOX <radius> <radius> <unit> | ASC | COUNT <small> | ANY | WITHDIST | STOREDIST ) }",
+    "GEOSEARCHSTORE <geo> <geo> ( FROMMEMBER <member> | FROMLONLAT <lon> <lat> ) ( BYRADIUS "
+    "<radius> <unit> | BYBOX <radius> <radius> <unit> ) [ ASC | DESC ] [ COUNT <positive> [ ANY ] "
+    "] [ STOREDIST ] [ WITHCOORD ]",
+    "( GEORADIUS | GEORADIUS_RO ) <geo> <lon> <lat> <radius> <unit> [ WITHCOORD ] [ WITHDIST ] [ "
+    "WITHHASH ] [ COUNT <positive> [ ANY ] ] [ ASC | DESC ]",
+    "( GEORADIUS | GEORADIUS_RO ) <geo> <lon> <lat> <radius> <unit> [ COUNT <small> ] [ ASC | DESC "
+    "] { ( STORE <geo> | STOREDIST <geo> ) }",
+    "( GEORADIUSBYMEMBER | GEORADIUSBYMEMBER_RO ) <geo> <member> <radius> <unit> [ WITHCOORD ] [ "
+    "WITHDIST ] [ WITHHASH ] [ COUNT <positive> [ ANY ] ] [ ASC | DESC ]",
+    "( GEORADIUSBYMEMBER | GEORADIUSBYMEMBER_RO ) <geo> <member> <radius> <unit> [ WITHDIST ] { ( "
+    "STORE <geo> | STOREDIST <geo> ) }",
+};
+
+/// Counts of different elements, also of what is no such count.
+inline constexpr std::string_view distinct_templates[] = {
+    "PFADD <count> { <number> }",
+    "PFADD <count> { <member> }",
+    "PFADD <count>",
+    "PFADD <count> <number> <number> <number> <number> <number> <number> <number> <number>",
+    "PFADD <count> x<number> y<number> z<number> x<number> y<number> z<number> x<number>",
+    "PFADD <fewer> { <member> }",
+    "PFCOUNT { <count> }",
+    "PFCOUNT { <fewer> }",
+    "PFMERGE <count> { <count> }",
+    "PFMERGE <fewer> { <fewer> }",
+    "PFMERGE <fewer> <count>",
+    "PFCOUNT <count>",
+    "PFCOUNT <fewer> <str>",
+    "GET <count>",
+    "GET <fewer>",
+    "DEL <fewer>",
+    "COPY <count> <fewer> REPLACE",
+    "SET <fewer> <hllvalue>",
+    "SET <str> <value>",
+    "PFMERGE <str> <fewer>",
+    "STRLEN <count>",
+};
+
+/// Libraries of functions.
+inline constexpr std::string_view function_templates[] = {
+    "FUNCTION LOAD [ REPLACE ] <library>",
+    "FUNCTION LOAD REPLACE <library>",
+    "FUNCTION DELETE <libname>",
+    "FUNCTION LIST [ LIBRARYNAME <pattern> ] [ WITHCODE ]",
+    "FUNCTION LIST { ( WITHCODE | LIBRARYNAME <libname> ) }",
+    "FUNCTION STATS",
+    "FUNCTION KILL",
+    "FUNCTION FLUSH [ ASYNC | SYNC ]",
+    "FUNCTION RESTORE <junk> [ FLUSH | APPEND | REPLACE ]",
+    "( FCALL | FCALL_RO ) <funname> 1 <str> <value>",
+    "( FCALL | FCALL_RO ) <funname> 1 <str> <value>",
+    "( FCALL | FCALL_RO ) <funname> 1 <str> <value>",
+    "( FCALL | FCALL_RO ) <funname> 0",
+    "( FCALL | FCALL_RO ) <funname> <index> <str>",
+    "GET <str>",
+    "EVAL <luatext> 1 <str>",
 };
 
 /// Numbers at the ends of their ranges, and forms that a careful program would not use.

@@ -66,6 +66,16 @@ void fill(const test::Ask& ask) {
   run({"EVAL", "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[2])", "2", "{s}a",
        "{s}b", "x"});
   fill_streams(run);
+  run({"FUNCTION", "LOAD",
+       "#!lua name=lib\nredis.register_function('put', function(keys, args) return "
+       "redis.call('SET', keys[1], args[1]) end)"});
+  run({"FCALL", "put", "1", "by:function", "x"});
+  run({"GEOADD", "places", "13.361389", "38.115556", "a", "15.087269", "37.502669", "b"});
+  run({"GEOSEARCHSTORE", "near", "places", "FROMLONLAT", "15", "37", "BYRADIUS", "99", "km"});
+  run({"GEORADIUS", "places", "15", "37", "300", "km", "STOREDIST", "distances"});
+  run({"PFADD", "counted", "a", "b", "c"});
+  for (int i = 0; i < 3000; ++i) run({"PFADD", "counted:many", std::to_string(i)});
+  run({"PFMERGE", "counted:all", "counted", "counted:many"});
   run({"SET", "gone", "x"});
   run({"DEL", "gone"});
   run({"RENAME", "text", "renamed"});

@@ -309,8 +309,8 @@ TEST(AppendLog, E09_ACommandThatItDoesNotHaveIsNamedWithItsPlace) {
     std::string command;
     std::string_view name;
   };
-  const Row rows[] = {{"*3\r\n$5\r\nPFADD\r\n$1\r\nh\r\n$1\r\nx\r\n", "'PFADD'"},
-                      {"*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n$1\r\nx\r\n", "'FUNCTION LOAD'"},
+  const Row rows[] = {{"*3\r\n$7\r\nPFDEBUG\r\n$1\r\nh\r\n$1\r\nx\r\n", "'PFDEBUG'"},
+                      {"*3\r\n$6\r\nMODULE\r\n$4\r\nLOAD\r\n$1\r\nx\r\n", "'MODULE LOAD'"},
                       {"*1\r\n$7\r\nNOTHING\r\n", "'NOTHING'"}};
   for (const auto& [command, name] : rows)
     for (const bool together : {false, true}) {
@@ -419,6 +419,14 @@ TEST(AppendLog, KeepsEveryWriteThatComesDuringARewrite) {
     const auto store = open_on(disk);
     for (int i = 0; i < 3000; ++i)
       store->run({"RPUSH", "list" + std::to_string(i), "a", "b"}).get();
+    const auto library = [](int number) {
+      return "#!lua name=changed\nredis.register_function('f', function() return " +
+             std::to_string(number) + " end)";
+    };
+    store
+        ->run({"FUNCTION", "LOAD", "#!lua name=kept\nredis.register_function('g', function() end)"})
+        .get();
+    store->run({"FUNCTION", "LOAD", library(0)}).get();
     std::atomic<bool> stop{false};
     std::thread writer{[&] {
       for (int i = 0; !stop; i = (i + 7) % 3000) {
@@ -427,6 +435,7 @@ TEST(AppendLog, KeepsEveryWriteThatComesDuringARewrite) {
         store->run({"RENAME", key, "moved" + key}).get();
         store->run({"LMOVE", "moved" + key, key, "LEFT", "RIGHT"}).get();
         store->run({"RPUSH", "new" + key, "d"}).get();
+        store->run({"FUNCTION", "LOAD", "REPLACE", library(i)}).get();
       }
     }};
     for (int i = 0; i < 5; ++i) store->rewrite();

@@ -55,11 +55,12 @@ class Dumper {
     return stream(key);
   }
 
+  /// Whether a score is 0 or -0 hangs on how the set is stored.
   std::string zset(const Value& members, std::string_view key) {
     std::string text;
     for (const auto& member : members.as_items())
       text += member.as_text() + "=" +
-              std::to_string(ask({"ZSCORE", key, member.as_text()}).as_number()) + ",";
+              std::to_string(0 + ask({"ZSCORE", key, member.as_text()}).as_number()) + ",";
     return text;
   }
 
@@ -103,6 +104,10 @@ Dump dump(const Ask& ask) {
   const std::string_view keys[] = {"KEYS", "*"};
   const Value names = ask(keys);
   for (const auto& key : names.as_items()) all[key.as_text()] = dumper.key(key.as_text());
+  const std::string_view list[] = {"FUNCTION", "LIST", "WITHCODE"};
+  const Value libraries = ask(list);
+  if (libraries.is_aggregate() && !libraries.as_items().empty())
+    all["(libraries)"] = sorted(libraries, 1);
   return all;
 }
 

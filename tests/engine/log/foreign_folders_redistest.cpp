@@ -33,7 +33,7 @@ using test::write_file;
 using Config = std::vector<std::string>;
 
 constexpr const char* single = "appendonly.aof";
-constexpr const char* unknown_command = "*3\r\n$5\r\nPFADD\r\n$1\r\nh\r\n$1\r\nx\r\n";
+constexpr const char* unknown_command = "*3\r\n$7\r\nPFDEBUG\r\n$8\r\nENCODING\r\n$1\r\nh\r\n";
 
 /// Everything below a folder: path, and its kind, mode and content.
 using Tree = std::map<std::string, std::string>;

@@ -435,7 +435,7 @@ TEST(Snapshot, WhatTheEngineDoesNotHaveIsRefusedByName) {
   };
   const auto module = "\x81\x84\x29\x2a\x4b\x63\x1d\x3c\x05"s;
   for (const auto& [parts, version, words] :
-       {std::tuple{"\xf5"s + text("#!lua name=x\n"), "0010", "a library of functions"},
+       {std::tuple{"\xf6"s + text("x"), "0010", "a library of functions"},
         std::tuple{"\xf7" + module, "0010", "data of the module '"},
         std::tuple{key(7, "filter", module), "0010", "the key 'filter' of the module type '"},
         std::tuple{key(24, "h", bytes_of(7, 8) + length(1) + length(1) + text("f") + text("v")),

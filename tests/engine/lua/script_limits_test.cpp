@@ -47,6 +47,29 @@ TEST_F(ScriptLimitsTest, CoroutinesCountToo) {
   expect_alive();
 }
 
+TEST_F(ScriptLimitsTest, AFunctionThatIsEndedHasDoneNothing) {
+  session_.run(Line{"FUNCTION", "LOAD",
+                    "#!lua name=lib\nredis.register_function('wild', function(keys) "
+                    "redis.call('SET', keys[1], 1) while true do end end) "
+                    "redis.register_function('large', function(keys) redis.call('SET', keys[1], 1) "
+                    "local t = {} for i = 1, 1e9 do t[i] = {} end end)"});
+  for (const auto* const function : {"wild", "large"}) {
+    EXPECT_NE(to_string(session_.run(Line{"FCALL", function, "1", "k"})).find("is kept"),
+              std::string::npos);
+    EXPECT_EQ(session_.effects_text(), "");
+    EXPECT_EQ(session_.run(Line{"EXISTS", "k"}), Value::integer(0));
+  }
+  expect_alive();
+  for (const auto* const code :
+       {"for i = 1, 1e12 do end", "local t = {} for i = 1, 1e9 do t[i] = {} end"}) {
+    const auto reply =
+        session_.run(Line{"FUNCTION", "LOAD", "REPLACE", std::string{"#!lua name=lib\n"} + code});
+    EXPECT_TRUE(reply.is_error()) << to_string(reply);
+  }
+  EXPECT_EQ(session_.run(Line{"FUNCTION", "LIST"}).as_items().size(), 1U) << "the old one stays";
+  expect_alive();
+}
+
 TEST_F(ScriptLimitsTest, CommandsCountToo) {
   EXPECT_NE(eval("while true do redis.call('incr', 'n') end").find("ran longer"),
             std::string::npos);

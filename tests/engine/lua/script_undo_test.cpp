@@ -25,6 +25,8 @@ TEST_P(ScriptUndo, AScriptThatIsEndedLeavesNothing) {
   test::Grammar commands{GetParam(), test::command_templates, test::Grammar::Keys::mixed};
   for (int times = 0; times < 3; ++times) commands.add(test::chance_templates);
   for (int times = 0; times < 2; ++times) commands.add(test::large_templates);
+  commands.add(test::geo_templates);
+  commands.add(test::distinct_templates);
   for (int round = 0; round < test::rounds(200); ++round) {
     for (auto count = commands.below(60); count > 0; --count) {
       session.run(commands.next());
@@ -233,6 +235,7 @@ void prepare(EngineSession& session) {
        {"SADD ints 1 2 3", "SADD few a b c", "HSET small a 1 b 2 c 3", "ZADD zsmall 1 a 2 b 3 c",
         "RPUSH list a b c a d", "SET text hello", "SET number 5 PX 100000", "XADD s 0-5 f z",
         "XADD s 1-1 f a", "XADD s 2-1 f b", "XADD s 3-1 f c", "XADD s 4-1 f d",
+        "GEOADD places 13.36 38.11 a", "PFADD few_counted a b c", "PFADD other_counted d e f",
         "XGROUP CREATE s g 0", "XREADGROUP GROUP g ann COUNT 3 STREAMS s >", "XDEL s 0-5",
         "XGROUP CREATECONSUMER s g bob"})
     session.run(line);
@@ -246,6 +249,12 @@ void prepare(EngineSession& session) {
     zset.insert(zset.end(), {std::to_string(i), member});
     session.run(Line{"XADD", "long", std::to_string(i + 1) + "-1", "f", "v"});
   }
+  Line counted{"PFADD", "counted"};
+  for (int i = 0; i < 4000; ++i) counted.push_back("m" + std::to_string(i));
+  session.run(counted);
+  counted[1] = "nearly_dense";
+  counted.resize(1200);
+  session.run(counted);
   session.run(set);
   session.run(hash);
   session.run(zset);
@@ -367,7 +376,17 @@ const std::string changes[] = {"SADD ints 4",
                                "GETSET text x",
                                "HSETNX hash another v",
                                "ZINCRBY zset 2 m5",
-                               "SMOVE set few m5"};
+                               "SMOVE set few m5",
+                               "GEOADD zsmall 13.36 38.11 a",
+                               "PFADD new_counted a",
+                               "PFADD few_counted d e f g",
+                               "PFADD counted x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13",
+                               "PFADD nearly_dense x1 x2 x3 x4 x5 x6 x7 x8 x9 x10 x11 x12 x13",
+                               "PFMERGE few_counted other_counted",
+                               "PFMERGE few_counted counted",
+                               "PFMERGE new_counted counted",
+                               "GEOSEARCHSTORE zset places FROMLONLAT 0 0 BYRADIUS 1 m",
+                               "GEOSEARCHSTORE number places FROMLONLAT 13 38 BYRADIUS 99 km"};
 
 /// Each alone: random commands come to some of their steps seldom.
 TEST(ScriptUndoSteps, EachChangeIsTakenBack) {

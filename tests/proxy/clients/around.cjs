@@ -56,4 +56,7 @@ async function run_checks() {
   process.exit(failures === 0 ? 0 : 1);
 }
 
-module.exports = { around_restarts, check, run_checks, until };
+/// The proxy spreads keys over servers and has an administration; the engine at a port has neither.
+const is_proxy = process.env.ADMIN !== undefined;
+
+module.exports = { around_restarts, check, is_proxy, run_checks, until };

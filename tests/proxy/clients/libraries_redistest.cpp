@@ -1,4 +1,4 @@
-/// Client libraries, as they are installed, through the proxy: each has a script in this folder.
+/// Client libraries, as they are installed, through the proxy and at an engine's port: each has a script in this folder.
 /// A library that is not here is passed over (docs/testing.md says how to have those of node).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "port/port_under_test.hpp"
 #include "proxy/support/memcached.hpp"
 #include "proxy/support/nutcracker.hpp"
 #include "proxy/support/proxy_program.hpp"
@@ -42,12 +43,22 @@ class Libraries : public testing::Test {
     return {code, {std::istreambuf_iterator<char>{file}, {}}};
   }
 
-  /// Skips the test, unless `look` succeeds; else runs the script against a proxy with `pool`.
+  /// Skips the test, unless `look` succeeds; else runs the script against a proxy with `pool`, or,
+  /// where that is empty, at an engine's port.
   void try_out(const Texts& look, const std::string& interpreter, const std::string& script,
                const Texts& pool) {
     if (const auto looked = run(look); looked.code != 0)
       GTEST_SKIP() << "the library is not installed (docs/testing.md, \"Client libraries\"): "
                    << looked.output.substr(0, 300);
+    if (pool.empty()) {
+      const PortUnderTest port{{.users = {"default off", "ann on >sesame ~* &* +@all",
+                                          "eve on >look ~* +@read +@connection"},
+                                .threads = 2}};
+      const auto ran = run({interpreter, source_path("tests/proxy/clients/" + script)},
+                           {{"PORT", std::to_string(port.port())}});
+      EXPECT_EQ(ran.code, 0) << ran.output;
+      return;
+    }
     const ProxyProgram proxy{pool, {.process = {"drain_timeout: 20000"}, .arguments = {}}};
     const auto ran = run({interpreter, source_path("tests/proxy/clients/" + script)},
                          {{"PORT", std::to_string(proxy.port())},
@@ -61,8 +72,8 @@ class Libraries : public testing::Test {
     const std::string python = "/usr/bin/python3";
     try_out({python, "-c", "import " + library}, python, script, pool);
   }
-  void try_node(const std::string& library, const std::string& script) {
-    try_out({"node", "-e", fmt::format("require('{}')", library)}, "node", script, redis());
+  void try_node(const std::string& library, const std::string& script, const Texts& pool) {
+    try_out({"node", "-e", fmt::format("require('{}')", library)}, "node", script, pool);
   }
 
   Texts redis() {
@@ -90,9 +101,19 @@ TEST_F(Libraries, Pymemcache) {
   try_python("pymemcache", "pymemcache_py.py", lines);
 }
 
-TEST_F(Libraries, IoRedis) { try_node("ioredis", "ioredis.cjs"); }
+TEST_F(Libraries, IoRedis) { try_node("ioredis", "ioredis.cjs", redis()); }
 
-TEST_F(Libraries, NodeRedis) { try_node("redis", "node_redis.cjs"); }
+TEST_F(Libraries, NodeRedis) { try_node("redis", "node_redis.cjs", redis()); }
+
+using LibrariesAtAPort = Libraries;
+
+TEST_F(LibrariesAtAPort, RedisPy) { try_python("redis", "redis_py.py", {}); }
+
+TEST_F(LibrariesAtAPort, IoRedis) { try_node("ioredis", "ioredis.cjs", {}); }
+
+TEST_F(LibrariesAtAPort, NodeRedis) { try_node("redis", "node_redis.cjs", {}); }
+
+TEST_F(LibrariesAtAPort, BullMq) { try_node("bullmq", "bullmq.cjs", {}); }
 
 }  // namespace
 }  // namespace sluice::test
