@@ -52,6 +52,8 @@ void write(std::string& out, const Value& value) {
     out += '-';
   } else if (value.type() == Value::Type::integer) {
     write(out, std::to_string(value.as_integer()));
+  } else if (value.type() == Value::Type::number) {
+    out += fmt::format("{}", value.as_number());
   } else {
     write(out, value.as_text());
   }
@@ -69,35 +71,24 @@ std::string sorted(const Value& value, std::size_t parts) {
   return fmt::format("{}", fmt::join(elements, ""));
 }
 
-std::string text_of(const std::string& type, const Value& value) {
-  if (type == "set") return sorted(value, 1);
-  if (type == "hash") return sorted(value, 2);
-  std::string text;
-  if (type != "zset") return write(text, value), text;
-  const auto take = [&](const Value& member, const Value& score) {
-    write(text, member);
-    text += fmt::format("{}", score.as_number());
-  };
-  const auto& items = value.as_items();
-  for (std::size_t at = 0; at < items.size(); ++at) {
-    if (items[at].is_aggregate())  // RESP3
-      take(items[at].as_items().at(0), items[at].as_items().at(1));
-    else if (at + 1 < items.size())
-      take(items[at], items[at + 1]), ++at;
-  }
-  return text;
-}
+/// How the value of each type is read: a command, and what follows the key.
+struct Reading {
+  std::string_view type;
+  std::vector<std::string_view> words;
+  std::size_t parts = 0;  ///< of an element, where elements have no order
+};
+const Reading readings[] = {{"string", {"GET"}},
+                            {"list", {"LRANGE", "0", "-1"}},
+                            {"set", {"SMEMBERS"}, 1},
+                            {"hash", {"HGETALL"}, 2},
+                            {"zset", {"ZRANGE", "0", "-1", "WITHSCORES"}},
+                            {"stream", {"XINFO", "STREAM", "FULL", "COUNT", "0"}},
+                            {"", {"DUMP"}}};  // a module's
 
-void add_reading(Batch& batch, const std::string& type, const std::string& key) {
-  if (type == "string") batch.add({"GET", key});
-  if (type == "list") batch.add({"LRANGE", key, "0", "-1"});
-  if (type == "set") batch.add({"SMEMBERS", key});
-  if (type == "hash") batch.add({"HGETALL", key});
-  if (type == "zset") batch.add({"ZRANGE", key, "0", "-1", "WITHSCORES"});
-  if (type == "stream") batch.add({"XINFO", "STREAM", key, "FULL", "COUNT", "0"});
+const Reading& reading_of(const std::string& type) {
+  const auto* const last = std::end(readings) - 1;
+  return *std::find_if(std::begin(readings), last, [&](auto& row) { return row.type == type; });
 }
-
-constexpr std::string_view readable[] = {"string", "list", "set", "hash", "zset", "stream"};
 
 }  // namespace
 
@@ -237,20 +228,21 @@ std::vector<Content> Side::contents(int database, std::span<const std::string> k
   Batch batch;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     contents.push_back({checked(told[2 * i]).as_text(), {}, checked(told[2 * i + 1]).as_integer()});
-    const auto& type = contents.back().type;
-    if (std::ranges::find(readable, type) != std::end(readable))
-      add_reading(batch, type, keys[i]);
-    else
-      batch.add({"DUMP", keys[i]});  // of a module
+    auto words = reading_of(contents.back().type).words;
+    words.insert(words.begin() + 1, keys[i]);
+    if (words[0] == "XINFO") std::swap(words[1], words[2]);
+    batch.add(words);
   }
   const auto values = in(database).run(std::move(batch)).get();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     auto& content = contents[i];
-    if (content.is_there() && values[i].is_error())
-      content.text = values[i].as_text();  // it was changed meanwhile, and is told
-    else if (content.is_there())
-      content.text = text_of(content.type, values[i]);
-    if (!content.is_there()) content.ends_at = -1;
+    const auto parts = reading_of(content.type).parts;
+    if (!content.is_there())
+      content.ends_at = -1;
+    else if (parts > 0 && values[i].is_aggregate())
+      content.text = sorted(values[i], parts);
+    else
+      write(content.text, values[i]);  // an error, too: it was changed meanwhile, and is told
   }
   return contents;
 }
