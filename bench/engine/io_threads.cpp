@@ -3,7 +3,9 @@
 /// the first row of the round. Prints CSV, which scripts/threads_picture draws.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 
 #include "engine/embedded/opened_engine.hpp"

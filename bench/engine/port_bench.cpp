@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <fstream>
+#include <stdexcept>
 
 #include "engine/port_servers.hpp"
 #include "lock/mutex/mutex.lua.hpp"
@@ -167,6 +168,9 @@ void compare_scripts(Report& report, const Options& options) {
         Load{"acquire of a lock, P16", 16, acquisition(), {0.75, 1.5}},
         Load{"admission to a sale, P16", 16, admission(), {0.75, 1.5}}})
     compare(report, ours, redis, load, options);
+  for (const auto* const server : {&ours, &redis})
+    if (server->client().command({"XLEN", sale::SaleKeys{"bench"}.orders}).as_integer() == 0)
+      throw std::runtime_error{"no buyer was admitted"};
 }
 
 // --- the log ---

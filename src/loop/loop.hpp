@@ -2,8 +2,8 @@
 /// each connection that has something to send.
 ///
 /// Descriptors are registered once, edge-triggered for both directions, so that epoll_ctl is not
-/// called again for TCP. A handler that has bytes to send calls flush_later(), and is flushed once at the
-/// end of the turn, however many requests went by.
+/// called again for TCP. A handler that has bytes to send calls flush_later(), and is flushed once
+/// at the end of the turn, however many requests went by.
 ///
 /// Threads: one, except post().
 #pragma once

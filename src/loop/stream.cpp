@@ -61,8 +61,8 @@ void Stream::ready(Readiness readiness) {
   if (!closed() && readable_) read();
 }
 
-/// A unix socket tells of room after each message that its peer has read: a turn for nothing, unless
-/// something waits for room.
+/// A unix socket tells of room after each message that its peer has read: a turn for nothing,
+/// unless something waits for room.
 void Stream::heed_room(bool heeds) noexcept {
   if (is_unix_) loop_.tell_of_room(descriptor(), *this, heeds);
 }
