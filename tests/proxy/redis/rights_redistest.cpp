@@ -9,6 +9,7 @@
 
 #include "front/rights.hpp"
 #include "proxy/flow/request_stream.hpp"
+#include "proxy/redis/taught_commands.hpp"
 #include "proxy/support/asking.hpp"
 #include "proxy/support/planning.hpp"
 #include "resp/told_commands.hpp"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "proxy/redis/taught_commands.hpp"
 #include "proxy/support/planning.hpp"
 #include "sluice/error.hpp"
 
