@@ -96,6 +96,7 @@ inline const std::vector<Untried> untried{
     {"ACL SETUSER NAME", "the rules are those of the user: tests/proxy/move has them given back"},
     {"redis-cli --cluster reshard", "scripts/chaos --cluster does it"},
     {"redis-cli -p PORT ", "it asks a proxy: tests/proxy"},
+    {"redis-cli --pipe", "what a dump is for: tests/cli/engine_redistest.cpp dumps and loads"},
     {"FAILOVER TO", "what a server was told, not what to tell it"},
 };
 
