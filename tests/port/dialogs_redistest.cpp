@@ -212,8 +212,8 @@ TEST(PortDialogs, AreThoseOfRedis) {
 // --- at random ---
 
 /// K is a key, D a database, N a number that grows. Waiting calls name one key: of several 7.2
-/// looks at all again, 7.0 at the one that came. No list or sorted set is stored over another value:
-/// with us that wakes a client, in Redis only where the key was free.
+/// looks at all again, 7.0 at the one that came. No list or sorted set is stored over another
+/// value: with us that wakes a client, in Redis only where the key was free.
 constexpr std::string_view sayings[] = {
     "LPUSH K v",
     "RPUSH K w",
