@@ -1,5 +1,7 @@
 #include "port/audience.hpp"
 
+#include <fmt/format.h>
+
 #include "base/integer.hpp"
 #include "port/connection.hpp"
 #include "resp/command_table.hpp"
@@ -78,6 +80,25 @@ void Audience::publish(const engine::Context::Published& message) {
                                     std::string_view{message.payload}};
     for (Connection* const connection : connections) announcement.tell(*connection);
   }
+}
+
+void Audience::monitor(Connection& connection) {
+  monitors_.insert(&connection);
+  monitor_count_ = monitors_.size();
+}
+
+void Audience::end_monitor(Connection& connection) {
+  monitors_.erase(&connection);
+  monitor_count_ = monitors_.size();
+}
+
+void Audience::tell_monitors(const Connection& by, Words words, std::int64_t now_us) {
+  auto text = fmt::format("+{}.{:06} [{} {}]", now_us / 1'000'000, now_us % 1'000'000,
+                          by.session().database, by.address());
+  for (const auto word : words) text += ' ' + to_string(Value::bulk_string(std::string{word}));
+  text += "\r\n";
+  for (Connection* const monitor : monitors_)
+    if (monitor != &by) monitor->say(text);
 }
 
 void Audience::watch(Watching& watching, engine::KeyOfDatabase key, bool is_there) {

@@ -4,6 +4,7 @@
 /// Threads: under the engine's lock.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -47,6 +48,13 @@ class Audience final : public engine::Audience {
 
   Trackers& trackers() noexcept { return trackers_; }
 
+  /// MONITOR: hears of each command.
+  void monitor(Connection& connection);
+  void end_monitor(Connection& connection);
+  /// Any thread.
+  bool has_monitors() const noexcept { return monitor_count_ != 0; }
+  void tell_monitors(const Connection& by, Words words, std::int64_t now_us);
+
   std::size_t receivers(std::string_view channel, bool sharded) const override;
   void publish(const engine::Context::Published& message) override;
   bool wants_effects() const override { return !watched_.empty() || !trackers_.empty(); }
@@ -70,6 +78,8 @@ class Audience final : public engine::Audience {
   Listeners listeners_[3];
   std::map<engine::KeyOfDatabase, std::set<Watching*>> watched_;
   Trackers trackers_;
+  std::set<Connection*> monitors_;
+  std::atomic<std::size_t> monitor_count_{0};
 };
 
 }  // namespace sluice::port

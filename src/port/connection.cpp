@@ -111,6 +111,11 @@ void Connection::serve(Words words, const resp::CommandSpec* spec) {
   last_command_ = spec;
   const bool is_run = !is_refused(words, spec, verb, reply);
   if (is_run) {
+    const bool is_secret = !spec || spec->has(resp::flag_admin) || spec->has(resp::flag_no_auth);
+    if (port().audience().has_monitors() && !is_secret) {
+      static_cast<void>(thread_.section());
+      port().audience().tell_monitors(*this, words, port().engine().now_us());
+    }
     if (in_transaction_ && !(verb && verb->ends_queue))
       queue(words, spec, reply);
     else if (verb)
@@ -381,6 +386,7 @@ void Connection::forget() {
       audience.leave(*this, kind, name);
   for (auto& names : listening_) names.clear();
   audience.unwatch(watching_);
+  audience.end_monitor(*this);
   if (tracking_) audience.trackers().end(*this);
   tracking_.reset();
   queued_.clear();

@@ -34,6 +34,7 @@ class Connection final : public loop::Stream, private engine::Guard {
 
   std::uint64_t id() const noexcept { return id_; }
   PortThread& thread() const noexcept { return thread_; }
+  const std::string& address() const noexcept { return address_; }
   const engine::Session& session() const noexcept { return session_; }
   SteadyTime last_active() const noexcept { return last_active_; }
   bool is_waiting() const noexcept { return waits_; }
@@ -115,7 +116,7 @@ class Connection final : public loop::Stream, private engine::Guard {
   Serve client_tracking, client_caching, client_getredir, client_trackinginfo;
   void track(Words words, const resp::CommandSpec& spec);
   // transaction.cpp
-  Serve multi, exec, discard, watch, unwatch;
+  Serve monitor, multi, exec, discard, watch, unwatch;
   // subscription.cpp
   Serve subscribe, psubscribe, ssubscribe, unsubscribe, punsubscribe, sunsubscribe, pubsub_channels,
       pubsub_numsub, pubsub_numpat, pubsub_shardchannels, pubsub_shardnumsub;

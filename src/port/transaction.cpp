@@ -1,4 +1,4 @@
-// MULTI, EXEC, DISCARD, WATCH, UNWATCH.
+// MONITOR, MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 #include <algorithm>
 
 #include "engine/core/command.hpp"
@@ -8,6 +8,12 @@
 #include "port/verbs.hpp"
 
 namespace sluice::port {
+
+void Connection::monitor(Words, WireReply& reply) {
+  static_cast<void>(thread_.section());
+  port().audience().monitor(*this);
+  reply.ok();
+}
 
 void Connection::multi(Words, WireReply& reply) {
   if (in_transaction_) return reply.error("ERR MULTI calls can not be nested");

@@ -54,6 +54,7 @@ const std::vector<Connection::Verb>& Connection::verbs() {
       {"discard", &C::discard, true},
       {"exec", &C::exec, true},
       {"hello", &C::hello},
+      {"monitor", &C::monitor},
       {"multi", &C::multi, true},
       {"psubscribe", &C::psubscribe, false, true},
       {"pubsub|channels", &C::pubsub_channels},

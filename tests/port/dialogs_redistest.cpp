@@ -209,6 +209,28 @@ TEST(PortDialogs, AreThoseOfRedis) {
     }
 }
 
+TEST(PortDialogs, AMonitorHearsOfCommands) {
+  RedisServer server;
+  const PortUnderTest port;
+  std::string heard_by[2];
+  for (const int which : {0, 1}) {
+    Clients clients{which == 0 ? server.port() : port.port(), 2};
+    clients.say('b', "PING");
+    clients['b'].read();
+    EXPECT_EQ(heard(clients, {"a: MONITOR"}), "OK");
+    for (const auto* const command : {"SET k \"v", "CONFIG GET save", "MULTI", "GET k", "EXEC"}) {
+      clients.say('b', command);
+      clients['b'].read();
+    }
+    clients.say('b', "ECHO end");
+    while (!heard_by[which].ends_with("\"ECHO\" \"end\"\n")) {
+      const auto line = to_string(clients['a'].read());
+      heard_by[which] += line.substr(line.find(']') + 1) + "\n";
+    }
+  }
+  EXPECT_EQ(heard_by[0], heard_by[1]);
+}
+
 // --- at random ---
 
 /// K is a key, D a database, N a number that grows. Waiting calls name one key: of several 7.2
