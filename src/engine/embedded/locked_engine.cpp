@@ -148,6 +148,7 @@ void LockedEngine::keep_time_left(std::int64_t step_us, std::int64_t now_us) {
   engine_.find_soonest_expiry();
   if (expiry_planned_ms_ > 0) expiry_planned_ms_ += by_ms;
   for (const auto& timer : expiry_timers_) timer->at_ms += by_ms;
+  for (const auto& timer : expiry_timers_) timer->at_ms += by_ms;
 }
 
 std::optional<std::string> LockedEngine::before_write(const resp::CommandSpec& spec, Words words) {
