@@ -101,7 +101,7 @@ bool attach(Store& store, const SaleDefinition& sale, OrderStore& orders, bool m
     return known.is_shut;
   if (orders.sell_in(sale.name, known.here, known.mark)) return known.is_shut;
   if (known.is_archived) {
-    store.run({"HSET", keys.sale, rolled_back_field, "1"}, repeatable).get();
+    store.run({"HSET", keys.sale, rolled_back_field, "1"}).get();
   } else {
     refuse_copy(store, sale.name, orders);
     const auto born = store.run({"HGET", keys.sale, "born"}).get();

@@ -568,6 +568,7 @@ TEST_F(Frictions, N06_OutputThatCannotBeWrittenIsAFailureOfEveryCommand) {
       {"doctor", "doctor"},
       {"explain", "explain K"},
       {"serve", "serve help token"},
+      {"engine", "engine help serve"},
       {"help", "help lock"},
       {"completion", "completion bash"}};
   run_on_redis({"number", "M"});

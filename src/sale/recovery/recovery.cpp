@@ -71,8 +71,8 @@ SaleRecovery accept_database(Store& store, const SaleDefinition& sale, OrderStor
   orders.keep_definition(sale.name, {{"closed", "1"}, {"archived", archived}});
   const auto begun = fmt::to_string(epoch);
   const auto mark = orders.mark(sale.name);
-  store.run({"HSET", keys.sale, "home", here.id, "epoch", begun, "mark", mark}, repeatable).get();
-  store.run({"HDEL", keys.sale, rolled_back_field}, repeatable).get();
+  store.run({"HSET", keys.sale, "home", here.id, "epoch", begun, "mark", mark}).get();
+  store.run({"HDEL", keys.sale, rolled_back_field}).get();
   flag_orphans(sale.name, orders.payments());
   return {.in_database = orders.totals(sale.name).orders};
 }
