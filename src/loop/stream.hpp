@@ -108,11 +108,11 @@ class Stream : public EventHandler {
   Buffer in_;  // the beginning of a message whose end has not come, or what came while paused
   Buffer out_;
   std::uint32_t generation_ = 0;
-  bool readable_ = false;
-  bool writable_ = false;
-  bool hung_up_ = false;
-  bool paused_ = false;
-  bool is_unix_ = false;
+  bool readable_ : 1 = false;
+  bool writable_ : 1 = false;
+  bool hung_up_ : 1 = false;
+  bool paused_ : 1 = false;
+  bool is_unix_ : 1 = false;
 };
 
 }  // namespace sluice::loop

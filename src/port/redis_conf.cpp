@@ -230,7 +230,9 @@ constexpr Row rows[] = {
 };
 
 /// Redis has them, and here they change nothing that a client relies on.
-constexpr std::string_view without_effect[] = {"activedefrag",
+constexpr std::string_view without_effect[] = {"slowlog-log-slower-than",
+                                               "slowlog-max-len",
+                                               "activedefrag",
                                                "activerehashing",
                                                "always-show-logo",
                                                "aof-load-truncated",

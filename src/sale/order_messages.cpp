@@ -131,9 +131,7 @@ bool settle_noted(Store& store, const Refund& refund, const std::string& by, Set
   const auto key = sale::SaleKeys{refund.sale}.settled;
   const auto field = settled_field(refund);
   const bool is_new = store.run({"HSETNX", key, field, by}).get().as_integer() == 1;
-  const auto forget = [&] {
-    sale::after_commit([&] { store.run({"HDEL", key, field}).get(); });
-  };
+  const auto forget = [&] { sale::after_commit([&] { store.run({"HDEL", key, field}).get(); }); };
   try {
     if (settle()) return true;
   } catch (const Error& failure) {

@@ -142,10 +142,11 @@ TEST(PortUsers, WithoutALineAllMayDoAll) {
 }
 
 TEST(PortUsers, LinesAreThoseOfRedis) {
-  Users users{{"ann on >one >two ~a:* +get", "bob off nopass ~* +@all",
-               "eve on #2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b ~* +@all",
-               "default on nopass ~x +get"},
-              "ignored"};
+  Users users{
+      {"ann on >one >two ~a:* +get", "bob off nopass ~* +@all",
+       "eve on #2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b ~* &* +@all",
+       "default on nopass ~x +get"},
+      "ignored"};
   EXPECT_TRUE(users.find("ann")->is_admitted_by("one"));
   EXPECT_TRUE(users.find("ann")->is_admitted_by("two"));
   EXPECT_FALSE(users.find("ann")->is_admitted_by("three"));

@@ -152,7 +152,12 @@ void Process::kill() {
   wait();
 }
 
-void Process::stop() { signal(SIGSTOP); }
+/// Returns when it stands still: until then its threads may go on.
+void Process::stop() {
+  signal(SIGSTOP);
+  siginfo_t stopped{};
+  ::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WEXITED | WNOWAIT);
+}
 void Process::cont() { signal(SIGCONT); }
 
 }  // namespace sluice::test
