@@ -110,7 +110,7 @@ class Stream : public EventHandler {
   std::uint32_t generation_ = 0;
   bool readable_ : 1 = false;
   bool writable_ : 1 = false;
-  bool hung_up_ : 1 = false;
+  bool hung_up_ = false;
   bool paused_ : 1 = false;
   bool is_unix_ : 1 = false;
 };
