@@ -105,7 +105,7 @@ class Connection final : public loop::Stream, private engine::Guard {
   void forget();
 
   using Serve = void(Words words, WireReply& reply);
-  // verbs.cpp: who the client is, and how it speaks
+  // verbs.cpp
   Serve auth, hello, quit, reset, client_id, client_getname, client_setname, client_setinfo,
       client_list, client_info, client_kill, client_reply, client_pause, client_unpause,
       client_unblock, client_no_touch, acl_cat, acl_list, acl_users, acl_whoami, shutdown;

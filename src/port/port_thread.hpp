@@ -50,7 +50,8 @@ class PortThread {
 
   std::unique_ptr<resp::RequestParser> new_parser() const;
 
-  /// What is to be said is kept until the log has this position, which the end of the turn sees to.
+  /// The connection says nothing more until the log has this position; the end of the turn commits
+  /// it.
   void await_commit(Connection& connection, std::uint64_t position);
   bool is_committed(std::uint64_t position) noexcept;
   /// Any thread: a call of a connection of this thread has its reply.

@@ -1,4 +1,4 @@
-/// Who may log in, and what each may do: the lines `user` of a redis.conf, or of an aclfile.
+/// Users that may log in, and their rights: the lines `user` of a redis.conf, or of an aclfile.
 ///
 /// Threads: one; each thread of a port has its own.
 #pragma once

@@ -1,4 +1,4 @@
-// Who the client is, and how it speaks: AUTH, HELLO, CLIENT ..., RESET, QUIT, SHUTDOWN.
+// A client says its name and how it speaks: AUTH, HELLO, CLIENT ..., RESET, QUIT, SHUTDOWN.
 #include "port/verbs.hpp"
 
 #include <fmt/format.h>

@@ -262,7 +262,8 @@ void reply_hits(Context& context, const Search& search, const std::vector<Hit>& 
   }
 }
 
-/// What was found is logged: which of several at the same distance COUNT takes is not settled.
+/// The log has the places that were found: which of several at the same distance COUNT takes is
+/// not settled.
 void store_hits(Context& context, const Search& search, const std::vector<Hit>& hits,
                 Reply& reply) {
   const auto target = *search.target;

@@ -1,7 +1,7 @@
 /// Notifications of keys, as `notify-keyspace-events` asks for them: a message for each change, on
 /// channels that name the key or the event.
 ///
-/// What is told is read off the command that ran and the keys that it names, before and after it.
+/// The events are read off the command that ran and the keys that it names, before and after it.
 #pragma once
 
 #include <cstdint>
